@@ -1,0 +1,1 @@
+// agents/cuda_graph/cuda_graph_specialist.cc

@@ -1,0 +1,1 @@
+// agents/profiling/counter_metrics_test.cc

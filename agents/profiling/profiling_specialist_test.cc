@@ -1,0 +1,1 @@
+// agents/profiling/profiling_specialist_test.cc

@@ -1,0 +1,1 @@
+// agents/profiling/readers/detect_test.cc

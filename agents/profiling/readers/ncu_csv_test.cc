@@ -1,0 +1,1 @@
+// agents/profiling/readers/ncu_csv_test.cc

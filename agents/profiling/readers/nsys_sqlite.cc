@@ -1,0 +1,1 @@
+// agents/profiling/readers/nsys_sqlite.cc

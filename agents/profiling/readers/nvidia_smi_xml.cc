@@ -1,0 +1,1 @@
+// agents/profiling/readers/nvidia_smi_xml.cc

@@ -1,0 +1,1 @@
+// agents/profiling/readers/torch_trace_test.cc

@@ -1,0 +1,1 @@
+// agents/profiling/recompute.cc

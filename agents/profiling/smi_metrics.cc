@@ -1,0 +1,1 @@
+// agents/profiling/smi_metrics.cc

@@ -1,0 +1,1 @@
+#include "agents/profiling/timeline/time_model.h"

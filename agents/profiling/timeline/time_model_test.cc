@@ -1,0 +1,1 @@
+// agents/profiling/timeline/time_model_test.cc

@@ -1,0 +1,1 @@
+#include "agents/profiling/timeline/timeline.h"

@@ -1,0 +1,1 @@
+// agents/profiling/timeline/timeline_test.cc

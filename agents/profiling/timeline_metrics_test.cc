@@ -1,0 +1,1 @@
+// agents/profiling/timeline_metrics_test.cc

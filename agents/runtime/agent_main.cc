@@ -1,0 +1,1 @@
+// agents/runtime/agent_main.cc

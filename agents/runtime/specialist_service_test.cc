@@ -1,0 +1,1 @@
+// agents/runtime/specialist_service_test.cc

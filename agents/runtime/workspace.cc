@@ -1,0 +1,1 @@
+#include "agents/runtime/workspace.h"

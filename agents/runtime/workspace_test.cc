@@ -1,0 +1,1 @@
+// agents/runtime/workspace_test.cc

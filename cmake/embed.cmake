@@ -1,0 +1,17 @@
+# Writes OUTPUT: a C++ array of {relative path, text} of FILES below ROOT.
+set(body "")
+foreach(f ${FILES})
+  file(RELATIVE_PATH rel ${ROOT} ${f})
+  file(READ ${f} text)
+  # String literals may not be longer than 64 KiB in every compiler: split.
+  string(LENGTH "${text}" length)
+  set(pieces "")
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${text}" ${at} 8000 piece)
+    string(APPEND pieces "R\"SOLWARD(${piece})SOLWARD\" ")
+    math(EXPR at "${at} + 8000")
+  endwhile()
+  string(APPEND body "    {\"${rel}\", ${pieces}\"\"},\n")
+endforeach()
+file(WRITE ${OUTPUT} "#include \"common/embedded_config.h\"\n\nnamespace solward::internal {\nconst EmbeddedFile kEmbeddedFiles[] = {\n${body}};\nconst size_t kEmbeddedFileCount = sizeof(kEmbeddedFiles) / sizeof(kEmbeddedFiles[0]);\n}  // namespace solward::internal\n")

@@ -1,0 +1,1 @@
+#include "common/classification_parameters.h"

@@ -1,0 +1,1 @@
+// common/classification_parameters_test.cc

@@ -1,0 +1,1 @@
+#include "common/embedded_config.h"

@@ -1,0 +1,1 @@
+// common/gpu_peaks_test.cc

@@ -1,0 +1,1 @@
+#include "common/metric_catalogue.h"

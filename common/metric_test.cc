@@ -1,0 +1,1 @@
+// common/metric_test.cc

@@ -1,0 +1,1 @@
+#include "common/outcome_lint.h"

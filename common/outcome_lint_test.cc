@@ -1,0 +1,1 @@
+// common/outcome_lint_test.cc

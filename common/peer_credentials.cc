@@ -1,0 +1,1 @@
+#include "common/peer_credentials.h"

@@ -1,0 +1,1 @@
+// common/rpc_server_test.cc

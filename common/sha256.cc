@@ -1,0 +1,1 @@
+#include "common/sha256.h"

@@ -1,0 +1,1 @@
+// common/sha256_test.cc

@@ -1,0 +1,1 @@
+// common/units_test.cc

@@ -1,0 +1,1 @@
+#include "coordinator/delegation/dispatcher.h"

@@ -1,0 +1,1 @@
+// coordinator/delegation/dispatcher_test.cc

@@ -1,0 +1,1 @@
+// coordinator/delegation/registry_test.cc

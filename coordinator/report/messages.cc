@@ -1,0 +1,1 @@
+// coordinator/report/messages.cc

@@ -1,0 +1,1 @@
+// coordinator/report/render_test.cc

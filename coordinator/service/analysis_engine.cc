@@ -1,0 +1,1 @@
+// coordinator/service/analysis_engine.cc

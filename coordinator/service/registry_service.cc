@@ -1,0 +1,1 @@
+// coordinator/service/registry_service.cc

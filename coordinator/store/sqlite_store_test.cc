@@ -1,0 +1,1 @@
+// coordinator/store/sqlite_store_test.cc

@@ -1,0 +1,1 @@
+// coordinator/workflow/classify_test.cc

@@ -1,0 +1,1 @@
+// coordinator/workflow/flops.cc

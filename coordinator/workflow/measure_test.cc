@@ -1,0 +1,1 @@
+// coordinator/workflow/measure_test.cc

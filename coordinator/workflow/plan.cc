@@ -1,0 +1,1 @@
+#include "coordinator/workflow/plan.h"

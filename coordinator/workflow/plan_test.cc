@@ -1,0 +1,1 @@
+// coordinator/workflow/plan_test.cc

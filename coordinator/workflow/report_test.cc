@@ -1,0 +1,1 @@
+// coordinator/workflow/report_test.cc

@@ -1,0 +1,1 @@
+// coordinator/workflow/statement.cc

@@ -1,0 +1,1 @@
+// coordinator/workflow/understand_test.cc
