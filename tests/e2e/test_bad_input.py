@@ -1,0 +1,103 @@
+"""Broken captures: a clear status each, nothing crashes, good ones still count."""
+import gzip
+import json
+import sqlite3
+
+import pytest
+from conftest import DATA
+
+
+def first_bytes(path, count):
+    return open(path, "rb").read()[:count]
+
+
+@pytest.fixture(scope="session")
+def broken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("broken")
+    torch = DATA / "h200/input.torch.json.gz"
+    events = gzip.open(torch).read()
+    (folder / "truncated.json.gz").write_bytes(first_bytes(torch, 9000))
+    (folder / "empty.csv").write_bytes(b"")
+    (folder / "elf.bin").write_bytes(open("/bin/true", "rb").read()[:4096])
+    (folder / "text.json").write_text("hello world\n")
+    (folder / "infinity.json").write_bytes(events.replace(b'"dur": 2596.122', b'"dur": Infinity', 1))
+    (folder / "nan.json").write_bytes(events.replace(b'"dur": 2596.122', b'"dur": NaN', 1))
+    (folder / "missing_brace.json").write_bytes(events.rstrip()[:-200])
+    database = sqlite3.connect(folder / "no_kernels.sqlite")
+    source = sqlite3.connect(":memory:")
+    source.deserialize(gzip.open(DATA / "h200/input.nsys.sqlite.gz").read())
+    source.backup(database)
+    for table in ("KERNEL", "MEMCPY", "MEMSET"):
+        database.execute(f"DROP TABLE CUPTI_ACTIVITY_KIND_{table}")
+    database.commit()
+    database.close()
+    (folder / "other.sqlite").touch()
+    other = sqlite3.connect(folder / "other.sqlite")
+    other.execute("CREATE TABLE t (a)")
+    other.commit()
+    other.close()
+    return folder
+
+
+UNREADABLE = ["empty.csv", "elf.bin", "text.json", "no_kernels.sqlite", "other.sqlite"]
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_an_unreadable_capture_is_explained(analyze, broken, name):
+    outcome = analyze(str(broken / name))
+    assert outcome.code in (0, 1, 2), outcome.err
+    text = outcome.out + outcome.err
+    assert name in text
+    if outcome.code == 0:
+        report = outcome.report
+        (capture,) = report.message["captures"]
+        assert capture["code"] != 0 and len(capture["message"]) > 20
+        assert report.primary == "UNDETERMINED_NO_EVIDENCE"
+
+
+@pytest.mark.parametrize("name", UNREADABLE + ["truncated.json.gz"])
+def test_good_captures_still_count_beside_a_broken_one(analyze, broken, name):
+    report = analyze([str(DATA / "h200/launch.nsys.sqlite.gz"), str(broken / name)]).report
+    assert report.primary == "LAUNCH_OVERHEAD"
+    assert len(report.message["captures"]) == 2
+    if name != "truncated.json.gz":
+        bad = next(c for c in report.message["captures"] if c["label"] == name)
+        assert bad["code"] != 0 and bad["message"]
+
+
+@pytest.mark.parametrize("name", ["infinity.json", "nan.json", "missing_brace.json", "truncated.json.gz"])
+def test_a_damaged_trace_loses_nothing_silently(analyze, broken, name):
+    outcome = analyze(str(broken / name))
+    assert outcome.code in (0, 1), outcome.err
+    if outcome.code == 0:
+        message = outcome.report.message
+        losses = message["findings"].get("parse_statistics", [])
+        failed = [c for c in message["captures"] if c.get("code")]
+        assert failed or any(int(s["count"]) > 0 for s in losses), json.dumps(message)[:2000]
+
+
+def test_a_missing_file_is_named(solward):
+    outcome = solward("analyze", "--local", "--capture", "/nonexistent/x.csv")
+    assert outcome.code == 6
+    assert "/nonexistent/x.csv" in outcome.err
+
+
+@pytest.mark.parametrize("args, word", [
+    (["--metrics", "mfuu"], "mfuu"),
+    (["--context", "step_time=fast"], "step_time"),
+    (["--context", "B"], "key=value"),
+    (["--region", "everything"], "everything"),
+    (["--lang", "de"], "de"),
+])
+def test_a_wrong_option_exits_2_and_names_the_word(solward, args, word):
+    outcome = solward("analyze", "--local", "--capture", DATA / "h200/axpy.ncu.raw.csv", *args)
+    assert outcome.code == 2
+    assert word in outcome.err
+
+
+def test_a_prescriptive_statement_is_refused_with_its_words(solward):
+    outcome = solward("analyze", "--local", "--capture", DATA / "h200/axpy.ncu.raw.csv", "--statement",
+                      "Run NCU with --set=full. If it fails, try --set=detailed.")
+    assert outcome.code == 2
+    assert "--set=full" in outcome.err
+    assert "fallback" in outcome.err
