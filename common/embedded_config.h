@@ -16,6 +16,7 @@ namespace internal {
 struct EmbeddedFile {
   const char* name;
   const char* text;
+  size_t size;
 };
 extern const EmbeddedFile kEmbeddedFiles[];
 extern const size_t kEmbeddedFileCount;

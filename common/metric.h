@@ -91,6 +91,7 @@ class MetricSet {
  private:
   std::deque<Metric> metrics_;
   std::map<std::string, const Metric*, std::less<>> by_key_;
+  std::map<std::string, std::vector<const Metric*>, std::less<>> by_id_;
   uint64_t next_key_ = 1;
 };
 

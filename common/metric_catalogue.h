@@ -18,7 +18,7 @@ namespace solward {
 struct MetricDefinition {
   std::string id;
   std::string unit;                    // UCUM-style; values are always in this unit
-  v1::ScopeKind default_scope;
+  v1::ScopeKind default_scope = v1::SCOPE_KIND_UNSPECIFIED;
   std::string name_en, name_fr;        // how a report calls it
   std::string definition;              // what it is, in one sentence
   std::string source;                  // where the definition comes from
@@ -68,6 +68,9 @@ class MetricCatalogue {
   // Tools in order of precedence, most trusted first.
   const std::vector<std::string>& tool_precedence() const { return tool_precedence_; }
 
+  // Ids (of metrics or groups) an analysis looks for when the client names none.
+  const std::vector<std::string>& default_metrics() const { return default_metrics_; }
+
   // Ids of `id` itself or of the group it names; empty when unknown.
   std::vector<std::string> Expand(absl::string_view id) const;
 
@@ -76,11 +79,14 @@ class MetricCatalogue {
   std::vector<FormulaDefinition> formulas_;
   std::vector<MetricGroup> groups_;
   std::vector<std::string> tool_precedence_;
+  std::vector<std::string> default_metrics_;
   std::map<std::string, size_t, std::less<>> metric_index_, formula_index_, group_index_;
 };
 
-// Evaluates an expression of the formula grammar. INVALID_ARGUMENT on a syntax
-// error or an unknown name, FAILED_PRECONDITION when the result is not finite.
+// Evaluates an expression of the formula grammar, at most 4096 characters and 64
+// nested parentheses. INVALID_ARGUMENT on a syntax error or an unknown name,
+// FAILED_PRECONDITION when the result or a step to it is not finite (a division
+// by zero inside min() too, as in any other language that recomputes it).
 absl::StatusOr<double> EvaluateFormula(absl::string_view expression,
                                        const std::map<std::string, double, std::less<>>& inputs);
 
