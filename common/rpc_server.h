@@ -26,16 +26,24 @@ struct RpcServerOptions {
   // with TLS. Several may be given.
   std::vector<std::string> listen;
   TlsFiles tls;                   // empty certificate: no TLS
+  // Messages a client may send; a larger one ends its call with
+  // RESOURCE_EXHAUSTED. What the server sends is its own and not capped.
   int max_message_bytes = 4 << 20;
-  int max_concurrent_streams = 256;
+  int max_concurrent_streams = 256;     // calls at a time on one connection
+  int max_unix_connections = 512;       // at a time on one Unix socket
+  // Permissions of Unix sockets: 0600 for the owner alone, 0666 for every user
+  // of the machine (each still known by uid).
+  unsigned unix_socket_mode = 0600;
 };
 
-// Starts on construction by Start, stops on destruction. Thread-safe.
+// Runs from Start to Shutdown or destruction. Thread-safe. The services must
+// outlive the server.
 class RpcServer {
  public:
   // INVALID_ARGUMENT (reason LISTEN_NEEDS_TLS) for an address that is neither
   // a Unix socket nor loopback when no TLS files are given; UNAVAILABLE when
   // the address is taken. A stale Unix socket file is replaced, a live one is not.
+  // Errors name the address or the file.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const RpcServerOptions& options, const std::vector<grpc::Service*>& services);
   ~RpcServer();
@@ -51,7 +59,8 @@ class RpcServer {
 
   // Who calls, by the transport and nothing the client writes: "uid:1000" on a
   // Unix socket (SO_PEERCRED), "tls:<subject>" with a verified client
-  // certificate, "tls:anonymous", or "loopback".
+  // certificate, "tls:anonymous", or "loopback". "unknown" only for a peer that
+  // is none of these; it never names a user. To be called while the call runs.
   static std::string CallerOf(const grpc::ServerContextBase& context);
 
  private:
@@ -60,7 +69,13 @@ class RpcServer {
   std::unique_ptr<Impl> impl_;
 };
 
-// A channel with Solward's keepalive and size limits. TLS when `ca_file` is set.
+// What a client takes from a server that it chose itself: reports and results
+// may be larger than any request.
+inline constexpr int kMaxReceivedMessageBytes = 64 << 20;
+
+// A channel with Solward's keepalive and size limits; `max_message_bytes` caps
+// what is sent. TLS when `ca_file` is set; a file that cannot be read gives a
+// channel whose calls fail (the log says why). Does not connect yet.
 std::shared_ptr<grpc::Channel> DialTarget(const std::string& target,
                                           const std::string& ca_file = "",
                                           int max_message_bytes = 4 << 20);

@@ -264,16 +264,18 @@ void UnixListener::Stop() {
     [[maybe_unused]] const ssize_t written = write(state_->stop_fd, &one, sizeof(one));
   }
   if (state_->thread.joinable()) state_->thread.join();
-}
-
-UnixListener::~UnixListener() {
-  Stop();
+  if (state_->listen_fd < 0) return;
   struct stat info {};
   if (state_->inode != 0 && lstat(state_->path.c_str(), &info) == 0 &&
       info.st_ino == state_->inode && info.st_dev == state_->device) {
     unlink(state_->path.c_str());
   }
-  if (state_->listen_fd >= 0) close(state_->listen_fd);
+  // Whoever waits in the backlog is told now.
+  close(std::exchange(state_->listen_fd, -1));
+}
+
+UnixListener::~UnixListener() {
+  Stop();
   if (state_->stop_fd >= 0) close(state_->stop_fd);
 }
 

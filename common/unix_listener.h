@@ -32,12 +32,12 @@ class UnixListener {
   // there, INVALID_ARGUMENT for a path that cannot be a socket.
   static absl::StatusOr<std::unique_ptr<UnixListener>> Listen(const std::string& path, mode_t mode,
                                                               int max_connections);
-  // Stops and removes the socket file when it is still this one.
   ~UnixListener();
 
   // Accepts into `server`, which must outlive this or the call of Stop.
   void Serve(grpc::Server* server);
-  // Accepts nothing more; connections stay. Idempotent.
+  // Accepts nothing more and removes the socket file when it is still this
+  // one; connections stay. Idempotent.
   void Stop();
 
   const std::string& path() const;
