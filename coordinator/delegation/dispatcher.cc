@@ -1,1 +1,0 @@
-#include "coordinator/delegation/dispatcher.h"
