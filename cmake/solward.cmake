@@ -33,9 +33,6 @@ function(solward_binary name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE solward_options ${ARG_DEPS})
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  if(COMMAND solward_make_relocatable)
-    solward_make_relocatable(${name})
-  endif()
 endfunction()
 
 # solward_test(NAME SRCS foo_test.cc DEPS lib... [LABELS tier]): a test binary
