@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -19,9 +20,13 @@ namespace solward::timeline {
 using NameId = uint32_t;
 inline constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-// Interns names. Views stay valid while the table lives.
+// Interns names. Views stay valid while the table lives, also when it moves.
 class NameTable {
  public:
+  NameTable() = default;
+  NameTable(NameTable&&) = default;
+  NameTable& operator=(NameTable&&) = default;
+
   NameId Intern(absl::string_view name);
   absl::string_view Name(NameId id) const { return names_[id]; }
   size_t size() const { return names_.size(); }
@@ -122,6 +127,8 @@ struct Timeline {
   bool has_gpu_data = false;
   // Graphs were recorded as a whole; kernels inside are hidden.
   bool graph_level_trace = false;
+  // Recording was started by cudaProfilerStart: all of it is inside that region.
+  bool recorded_by_profiler_api = false;
   std::vector<v1::ParseStatistic> statistics;
 };
 

@@ -1,0 +1,1 @@
+// agents/profiling/timeline/timeline_builder_test.cc
