@@ -196,9 +196,10 @@ Compression CompressionOf(const unsigned char* magic, size_t size) {
 }
 
 absl::Status OpenError(const std::string& label, int error) {
-  const absl::StatusCode code = error == ENOENT                      ? absl::StatusCode::kNotFound
-                                : error == EACCES || error == EPERM ? absl::StatusCode::kPermissionDenied
-                                                                    : absl::StatusCode::kInternal;
+  const absl::StatusCode code = error == ENOENT ? absl::StatusCode::kNotFound
+                                : error == EACCES || error == EPERM
+                                    ? absl::StatusCode::kPermissionDenied
+                                    : absl::StatusCode::kInternal;
   return MakeError(code, "CAPTURE_OPEN_FAILED",
                    absl::StrCat(label, ": cannot be opened: ", strerror(error)));
 }
@@ -218,8 +219,9 @@ absl::StatusOr<std::unique_ptr<InputFile>> InputFile::Open(const std::string& pa
   }
   if (info.st_size == 0) {
     return MakeError(absl::StatusCode::kInvalidArgument, "CAPTURE_EMPTY",
-                     absl::StrCat(label, ": the file is empty (0 bytes); the profiler wrote "
-                                         "nothing or the copy failed"));
+                     absl::StrCat(label,
+                                  ": the file is empty (0 bytes); the profiler wrote "
+                                  "nothing or the copy failed"));
   }
   unsigned char magic[4] = {};
   const ssize_t n = ::pread(file.get(), magic, sizeof magic, 0);
@@ -227,9 +229,15 @@ absl::StatusOr<std::unique_ptr<InputFile>> InputFile::Open(const std::string& pa
   const Compression compression = CompressionOf(magic, static_cast<size_t>(n));
   std::unique_ptr<InputFile> input;
   switch (compression) {
-    case Compression::kNone: input = std::make_unique<PlainInput>(std::move(file)); break;
-    case Compression::kGzip: input = std::make_unique<GzipInput>(std::move(file)); break;
-    case Compression::kZstd: input = std::make_unique<ZstdInput>(std::move(file)); break;
+    case Compression::kNone:
+      input = std::make_unique<PlainInput>(std::move(file));
+      break;
+    case Compression::kGzip:
+      input = std::make_unique<GzipInput>(std::move(file));
+      break;
+    case Compression::kZstd:
+      input = std::make_unique<ZstdInput>(std::move(file));
+      break;
   }
   input->compression_ = compression;
   input->file_size_ = static_cast<uint64_t>(info.st_size);
@@ -297,9 +305,9 @@ absl::StatusOr<PlainFile> PlainFile::Make(const std::string& path, const ReaderL
   std::string name = folder + "/solward-capture-XXXXXX";
   Descriptor out(::mkostemp(name.data(), O_CLOEXEC));
   if (out.get() < 0) {
-    return MakeError(absl::StatusCode::kInternal, "TEMPORARY_FILE_FAILED",
-                     absl::StrCat(input->label(), ": no temporary file for decompression: ",
-                                  strerror(errno)));
+    return MakeError(
+        absl::StatusCode::kInternal, "TEMPORARY_FILE_FAILED",
+        absl::StrCat(input->label(), ": no temporary file for decompression: ", strerror(errno)));
   }
   PlainFile plain(std::move(name), true);
   std::vector<char> block(kBlock);
@@ -311,8 +319,8 @@ absl::StatusOr<PlainFile> PlainFile::Make(const std::string& path, const ReaderL
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) {
         return MakeError(absl::StatusCode::kResourceExhausted, "TEMPORARY_FILE_FAILED",
-                         absl::StrCat(input->label(), ": writing the decompressed copy failed: ",
-                                      strerror(errno)));
+                         absl::StrCat(input->label(),
+                                      ": writing the decompressed copy failed: ", strerror(errno)));
       }
       done += static_cast<size_t>(written);
     }

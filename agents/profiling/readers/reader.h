@@ -43,12 +43,12 @@ absl::StatusOr<timeline::Timeline> ReadTorchTrace(const std::string& path,
 // scaled to base units (s -> ns, byte, byte/s, hz, %).
 struct CounterValue {
   double value = 0;
-  std::string unit;        // unit after scaling: "ns", "By", "By/s", "Hz", "%", "inst", ...
-  double unit_scale = 1;   // value = printed * unit_scale
+  std::string unit;       // unit after scaling: "ns", "By", "By/s", "Hz", "%", "inst", ...
+  double unit_scale = 1;  // value = printed * unit_scale
 };
 
 struct CounterLaunch {
-  int64_t id = 0;          // "ID" of ncu
+  int64_t id = 0;  // "ID" of ncu
   std::string kernel;
   int32_t device = 0;
   uint32_t grid[3] = {0, 0, 0};
@@ -56,7 +56,7 @@ struct CounterLaunch {
   // By ncu's metric name. From a details page: the raw name where the table of
   // docs/protocol.md knows it, else "Section/Metric Name".
   std::map<std::string, CounterValue, std::less<>> values;
-  std::map<std::string, std::string, std::less<>> texts;   // non-numeric values
+  std::map<std::string, std::string, std::less<>> texts;  // non-numeric values
   // Printed name and section of each value (details page); empty: same as key.
   std::map<std::string, std::string, std::less<>> printed_names;
 };
@@ -65,15 +65,16 @@ struct CounterLaunch {
 struct CounterRule {
   int64_t launch_id = 0;
   std::string section, rule, type, text;
-  double estimated_speedup_percent = -1;   // -1: none given
+  double estimated_speedup_percent = -1;  // -1: none given
+  std::string speedup_type;               // "local" or "global"; empty: none given
 };
 
 struct CounterReport {
   std::vector<CounterLaunch> launches;
   std::vector<CounterRule> rules;
   std::vector<v1::Gpu> gpus;
-  std::string tool_version;                // empty: the capture does not say
-  std::string table;                       // "raw" or "details"
+  std::string tool_version;  // empty: the capture does not say
+  std::string table;         // "raw" or "details"
   std::string process_name;
   std::vector<v1::ParseStatistic> statistics;
 };

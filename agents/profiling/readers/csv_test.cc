@@ -1,0 +1,1 @@
+// csv_test.cc

@@ -1,0 +1,1 @@
+// input_file_test.cc
