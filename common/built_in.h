@@ -27,8 +27,8 @@ auto ParseBuiltIn(absl::string_view name, Parse parse) {
     parsed = text.status();
   }
   if (!parsed.ok()) {
-    std::fprintf(stderr, "solward: built-in config/%s is invalid: %s\n",
-                 std::string(name).c_str(), parsed.status().ToString().c_str());
+    std::fprintf(stderr, "solward: built-in config/%s is invalid: %s\n", std::string(name).c_str(),
+                 parsed.status().ToString().c_str());
     std::abort();
   }
   return *std::move(parsed);

@@ -1,11 +1,9 @@
 #include "common/classification_parameters.h"
 
-#include <iterator>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/embedded_config.h"
 #include "common/built_in.h"
+#include "common/embedded_config.h"
 #include "common/status.h"
 #include "common/yaml_map.h"
 
@@ -16,7 +14,7 @@ constexpr absl::string_view kFile = "classification.yaml";
 
 struct Parameter {
   absl::string_view name;
-  double ClassificationParameters::* field;
+  double ClassificationParameters::*field;
 };
 
 constexpr Parameter kParameters[] = {
@@ -45,10 +43,9 @@ absl::StatusOr<ClassificationParameters> ParseClassificationParameters(absl::str
   YamlMap map(root, kFile);
   ClassificationParameters out;
   for (const Parameter& parameter : kParameters) {
-    if (!map.Has(parameter.name)) {
-      return ConfigError(kFile, absl::StrCat("parameter \"", parameter.name, "\" is missing"));
-    }
-    YamlMap entry(map.Child(parameter.name), absl::StrCat(kFile, ": ", parameter.name));
+    const YAML::Node node = map.Child(parameter.name);
+    RETURN_IF_ERROR(map.status());
+    YamlMap entry(node, absl::StrCat(kFile, ": ", parameter.name));
     const double value = entry.Number("value");
     entry.String("why");
     RETURN_IF_ERROR(entry.Finish());

@@ -37,8 +37,8 @@ class FormulaParser {
   absl::StatusOr<double> Run() {
     if (text_.size() > kMaxLength) {
       return MakeError(absl::StatusCode::kInvalidArgument, "FORMULA_TOO_LONG",
-                       absl::StrCat("formula: expected at most ", kMaxLength,
-                                    " characters, found ", text_.size()));
+                       absl::StrCat("formula: expected at most ", kMaxLength, " characters, found ",
+                                    text_.size()));
     }
     ASSIGN_OR_RETURN(const double value, Sum());
     SkipSpace();
@@ -100,9 +100,9 @@ class FormulaParser {
 
   absl::StatusOr<double> Nested() {
     if (++depth_ > kMaxDepth) {
-      return MakeError(absl::StatusCode::kInvalidArgument, "FORMULA_TOO_DEEP",
-                       absl::StrCat("formula: expected at most ", kMaxDepth,
-                                    " nested parentheses, found more"));
+      return MakeError(
+          absl::StatusCode::kInvalidArgument, "FORMULA_TOO_DEEP",
+          absl::StrCat("formula: expected at most ", kMaxDepth, " nested parentheses, found more"));
     }
     absl::StatusOr<double> value = Sum();
     --depth_;
@@ -150,9 +150,9 @@ class FormulaParser {
   }
 
   absl::Status SyntaxError(absl::string_view expected) const {
-    const std::string found = at_ < text_.size()
-                                  ? absl::StrCat("\"", Truncate(CleanUtf8(text_.substr(at_)), 16), "\"")
-                                  : "the end";
+    const std::string found =
+        at_ < text_.size() ? absl::StrCat("\"", Truncate(CleanUtf8(text_.substr(at_)), 16), "\"")
+                           : "the end";
     return MakeError(absl::StatusCode::kInvalidArgument, "FORMULA_SYNTAX",
                      absl::StrCat("formula \"", Shown(), "\": expected ", expected,
                                   " at character ", at_, ", found ", found));

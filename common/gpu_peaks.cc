@@ -37,10 +37,10 @@ struct DtypeNames {
 };
 
 constexpr DtypeNames kDtypes[] = {
-    {v1::DTYPE_FP64, "fp64", "fp64"},      {v1::DTYPE_FP32, "fp32", "fp32"},
-    {v1::DTYPE_TF32, "tf32", "tf32"},      {v1::DTYPE_FP16, "fp16", "fp16_tc"},
-    {v1::DTYPE_BF16, "bf16", "bf16_tc"},   {v1::DTYPE_FP8, "fp8", "fp8_tc"},
-    {v1::DTYPE_FP4, "fp4", "fp4_tc"},      {v1::DTYPE_INT8, "int8", "int8_tc"},
+    {v1::DTYPE_FP64, "fp64", "fp64"},    {v1::DTYPE_FP32, "fp32", "fp32"},
+    {v1::DTYPE_TF32, "tf32", "tf32"},    {v1::DTYPE_FP16, "fp16", "fp16_tc"},
+    {v1::DTYPE_BF16, "bf16", "bf16_tc"}, {v1::DTYPE_FP8, "fp8", "fp8_tc"},
+    {v1::DTYPE_FP4, "fp4", "fp4_tc"},    {v1::DTYPE_INT8, "int8", "int8_tc"},
 };
 
 struct DtypeAlias {
@@ -49,21 +49,36 @@ struct DtypeAlias {
 };
 
 constexpr DtypeAlias kDtypeAliases[] = {
-    {"float64", v1::DTYPE_FP64},       {"double", v1::DTYPE_FP64},
-    {"f64", v1::DTYPE_FP64},           {"float32", v1::DTYPE_FP32},
-    {"float", v1::DTYPE_FP32},         {"single", v1::DTYPE_FP32},
-    {"f32", v1::DTYPE_FP32},           {"tfloat32", v1::DTYPE_TF32},
-    {"tensorfloat32", v1::DTYPE_TF32}, {"float16", v1::DTYPE_FP16},
-    {"half", v1::DTYPE_FP16},          {"f16", v1::DTYPE_FP16},
-    {"bfloat16", v1::DTYPE_BF16},      {"float8", v1::DTYPE_FP8},
-    {"f8", v1::DTYPE_FP8},             {"e4m3", v1::DTYPE_FP8},
-    {"e5m2", v1::DTYPE_FP8},           {"fp8_e4m3", v1::DTYPE_FP8},
-    {"fp8_e5m2", v1::DTYPE_FP8},       {"float8_e4m3fn", v1::DTYPE_FP8},
-    {"float8_e5m2", v1::DTYPE_FP8},    {"mxfp8", v1::DTYPE_FP8},
-    {"float4", v1::DTYPE_FP4},         {"nvfp4", v1::DTYPE_FP4},
-    {"mxfp4", v1::DTYPE_FP4},          {"e2m1", v1::DTYPE_FP4},
-    {"fp4_e2m1", v1::DTYPE_FP4},       {"i8", v1::DTYPE_INT8},
-    {"s8", v1::DTYPE_INT8},            {"uint8", v1::DTYPE_INT8},
+    {"float64", v1::DTYPE_FP64},
+    {"double", v1::DTYPE_FP64},
+    {"f64", v1::DTYPE_FP64},
+    {"float32", v1::DTYPE_FP32},
+    {"float", v1::DTYPE_FP32},
+    {"single", v1::DTYPE_FP32},
+    {"f32", v1::DTYPE_FP32},
+    {"tfloat32", v1::DTYPE_TF32},
+    {"tensorfloat32", v1::DTYPE_TF32},
+    {"float16", v1::DTYPE_FP16},
+    {"half", v1::DTYPE_FP16},
+    {"f16", v1::DTYPE_FP16},
+    {"bfloat16", v1::DTYPE_BF16},
+    {"float8", v1::DTYPE_FP8},
+    {"f8", v1::DTYPE_FP8},
+    {"e4m3", v1::DTYPE_FP8},
+    {"e5m2", v1::DTYPE_FP8},
+    {"fp8_e4m3", v1::DTYPE_FP8},
+    {"fp8_e5m2", v1::DTYPE_FP8},
+    {"float8_e4m3fn", v1::DTYPE_FP8},
+    {"float8_e5m2", v1::DTYPE_FP8},
+    {"mxfp8", v1::DTYPE_FP8},
+    {"float4", v1::DTYPE_FP4},
+    {"nvfp4", v1::DTYPE_FP4},
+    {"mxfp4", v1::DTYPE_FP4},
+    {"e2m1", v1::DTYPE_FP4},
+    {"fp4_e2m1", v1::DTYPE_FP4},
+    {"i8", v1::DTYPE_INT8},
+    {"s8", v1::DTYPE_INT8},
+    {"uint8", v1::DTYPE_INT8},
 };
 
 // "<major>.<minor>" in digits.
@@ -143,8 +158,7 @@ std::string Mismatch(const GpuPeak& peak, const v1::Gpu& gpu) {
   }
   if (gpu.memory_bytes() != 0 && !peak.MemoryFits(static_cast<double>(gpu.memory_bytes()))) {
     return absl::StrCat("expected ", absl::StrJoin(peak.memory_gib, " or "),
-                        " GiB of memory, found ",
-                        GibText(static_cast<double>(gpu.memory_bytes())));
+                        " GiB of memory, found ", GibText(static_cast<double>(gpu.memory_bytes())));
   }
   return "";
 }
@@ -160,15 +174,24 @@ absl::Status PeakUnknown(const v1::Gpu& gpu, absl::string_view why) {
 
 std::optional<double> GpuPeak::PeakOf(v1::Dtype dtype) const {
   switch (dtype) {
-    case v1::DTYPE_FP64: return fp64_tc.has_value() ? fp64_tc : fp64;
-    case v1::DTYPE_FP32: return fp32;
-    case v1::DTYPE_TF32: return tf32;
-    case v1::DTYPE_FP16: return fp16;
-    case v1::DTYPE_BF16: return bf16;
-    case v1::DTYPE_FP8: return fp8;
-    case v1::DTYPE_FP4: return fp4;
-    case v1::DTYPE_INT8: return int8;
-    default: return std::nullopt;
+    case v1::DTYPE_FP64:
+      return fp64_tc.has_value() ? fp64_tc : fp64;
+    case v1::DTYPE_FP32:
+      return fp32;
+    case v1::DTYPE_TF32:
+      return tf32;
+    case v1::DTYPE_FP16:
+      return fp16;
+    case v1::DTYPE_BF16:
+      return bf16;
+    case v1::DTYPE_FP8:
+      return fp8;
+    case v1::DTYPE_FP4:
+      return fp4;
+    case v1::DTYPE_INT8:
+      return int8;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -200,8 +223,8 @@ absl::StatusOr<GpuPeaks> GpuPeaks::Parse(absl::string_view yaml) {
     }
     for (const std::string& alias : peak.aliases) {
       if (aliases.insert(alias).second) continue;
-      return ConfigError(kFile, absl::StrCat("\"", peak.name, "\": alias \"", alias,
-                                             "\" stands there twice"));
+      return ConfigError(
+          kFile, absl::StrCat("\"", peak.name, "\": alias \"", alias, "\" stands there twice"));
     }
     out.rows_.push_back(std::move(peak));
   }

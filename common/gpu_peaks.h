@@ -16,17 +16,17 @@
 namespace solward {
 
 struct GpuPeak {
-  std::string name;                         // row name: "H200-SXM"
-  std::vector<std::string> aliases;         // names devices report: "NVIDIA H200"
-  std::string compute_capability;           // "9.0"
-  uint32_t sm_count = 0;                    // 0: boards differ, not checked
+  std::string name;                  // row name: "H200-SXM"
+  std::vector<std::string> aliases;  // names devices report: "NVIDIA H200"
+  std::string compute_capability;    // "9.0"
+  uint32_t sm_count = 0;             // 0: boards differ, not checked
   // Printed sizes of the part, GiB; several when it is sold with several.
   std::vector<double> memory_gib;
   std::optional<double> boost_hz, tensor_hz;
   // FLOP/s (int8: OP/s), dense.
   std::optional<double> fp64, fp64_tc, fp32, tf32, fp16, bf16, fp8, fp4, int8;
   std::optional<double> dram_bytes_per_second;
-  std::optional<double> nvlink_bytes_per_second;   // both directions together
+  std::optional<double> nvlink_bytes_per_second;  // both directions together
   std::string confidence, source, notes;
 
   // Dense peak of a dtype on the unit a framework uses for it (FP32: not the
@@ -64,7 +64,7 @@ const GpuPeaks& BuiltInGpuPeaks();
 // "fp16", "float16", "half", "torch.bfloat16", "e4m3", ... in any case;
 // UNSPECIFIED when unknown.
 v1::Dtype ParseDtype(absl::string_view text);
-absl::string_view DtypeName(v1::Dtype dtype);   // "fp16"
+absl::string_view DtypeName(v1::Dtype dtype);  // "fp16"
 
 }  // namespace solward
 

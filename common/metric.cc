@@ -81,9 +81,9 @@ absl::Status CheckDerived(const MetricCatalogue& catalogue, absl::string_view id
   }
   const std::set<std::string> expected(formula->inputs.begin(), formula->inputs.end());
   if (names != expected || static_cast<size_t>(derived.inputs_size()) != expected.size()) {
-    return MetricError(id, absl::StrCat("derived: formula \"", formula->id, "\": expected inputs ",
-                                        absl::StrJoin(expected, ", "), ", found ",
-                                        absl::StrJoin(names, ", ")));
+    return MetricError(
+        id, absl::StrCat("derived: formula \"", formula->id, "\": expected inputs ",
+                         absl::StrJoin(expected, ", "), ", found ", absl::StrJoin(names, ", ")));
   }
   return absl::OkStatus();
 }
@@ -276,8 +276,8 @@ absl::StatusOr<Metric> Metric::Derive(
   std::map<std::string, double, std::less<>> values;
   for (const auto& [name, metric] : inputs) {
     if (metric == nullptr || metric->key().empty()) {
-      return MetricError(formula->metric_id, absl::StrCat("derived: input \"", name,
-                                                          "\": expected a metric of a set"));
+      return MetricError(formula->metric_id,
+                         absl::StrCat("derived: input \"", name, "\": expected a metric of a set"));
     }
     v1::DerivedInput* input = derived.add_inputs();
     input->set_name(name);

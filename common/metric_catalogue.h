@@ -17,12 +17,12 @@ namespace solward {
 // One entry of config/metrics.yaml.
 struct MetricDefinition {
   std::string id;
-  std::string unit;                    // UCUM-style; values are always in this unit
+  std::string unit;  // UCUM-style; values are always in this unit
   v1::ScopeKind default_scope = v1::SCOPE_KIND_UNSPECIFIED;
-  std::string name_en, name_fr;        // how a report calls it
-  std::string definition;              // what it is, in one sentence
-  std::string source;                  // where the definition comes from
-  std::vector<std::string> synonyms;   // words of a statement, both languages, lower case
+  std::string name_en, name_fr;       // how a report calls it
+  std::string definition;             // what it is, in one sentence
+  std::string source;                 // where the definition comes from
+  std::vector<std::string> synonyms;  // words of a statement, both languages, lower case
   // Largest relative difference between two tools that is not a finding.
   double tolerance = 0.05;
   // Reports print `decimals` digits after the point, after scaling to the
@@ -36,9 +36,9 @@ struct MetricDefinition {
 // numbers, names, + - * / ( ) min(a,b) max(a,b). Never touches anything else.
 struct FormulaDefinition {
   std::string id;
-  std::string metric_id;               // catalogue id of what it gives
+  std::string metric_id;  // catalogue id of what it gives
   std::string expression;
-  std::vector<std::string> inputs;     // names used, in order of appearance
+  std::vector<std::string> inputs;  // names used, in order of appearance
   std::string source;
 };
 

@@ -55,14 +55,13 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 #define SOLWARD_CONCAT_INNER_(a, b) a##b
 #define SOLWARD_CONCAT_(a, b) SOLWARD_CONCAT_INNER_(a, b)
 
-#define RETURN_IF_ERROR(expr)                                      \
-  do {                                                             \
-    if (absl::Status solward_status_ = (expr); !solward_status_.ok()) \
-      return solward_status_;                                      \
+#define RETURN_IF_ERROR(expr)                                                                 \
+  do {                                                                                        \
+    if (absl::Status solward_status_ = (expr); !solward_status_.ok()) return solward_status_; \
   } while (false)
 
-#define ASSIGN_OR_RETURN_IMPL_(result, lhs, expr) \
-  auto result = (expr);                           \
+#define ASSIGN_OR_RETURN_IMPL_(result, lhs, expr)      \
+  auto result = (expr);                                \
   if (!result.ok()) return std::move(result).status(); \
   lhs = *std::move(result)
 

@@ -7,7 +7,7 @@
 namespace solward::internal {
 
 struct UnitWord {
-  absl::string_view annotation;   // between the braces
+  absl::string_view annotation;  // between the braces
   absl::string_view en, en_plural, fr, fr_plural;
 };
 

@@ -31,40 +31,73 @@ std::optional<double> Lookup(const Scales& scales, absl::string_view key) {
 
 // Scale to ns.
 std::optional<double> TimeScale(absl::string_view unit) {
-  static const Scales* const scales = new Scales{
-      {"ns", 1},         {"nsec", 1},        {"nsecond", 1},       {"nanosecond", 1},
-      {"nanoseconds", 1}, {"nanoseconde", 1}, {"nanosecondes", 1},
-      {"us", 1e3},       {"\xC2\xB5s", 1e3}, {"\xCE\xBCs", 1e3},   {"usec", 1e3},
-      {"usecond", 1e3},  {"microsecond", 1e3}, {"microseconds", 1e3},
-      {"microseconde", 1e3}, {"microsecondes", 1e3},
-      {"ms", 1e6},       {"msec", 1e6},      {"msecond", 1e6},     {"millisecond", 1e6},
-      {"milliseconds", 1e6}, {"milliseconde", 1e6}, {"millisecondes", 1e6},
-      {"s", 1e9},        {"sec", 1e9},       {"second", 1e9},      {"seconds", 1e9},
-      {"seconde", 1e9},  {"secondes", 1e9},  {"min", 60e9},        {"minute", 60e9},
-      {"minutes", 60e9}};
-  return Lookup(*scales, unit);
+  static const Scales scales{{"ns", 1},
+                             {"nsec", 1},
+                             {"nsecond", 1},
+                             {"nanosecond", 1},
+                             {"nanoseconds", 1},
+                             {"nanoseconde", 1},
+                             {"nanosecondes", 1},
+                             {"us", 1e3},
+                             {"\xC2\xB5s", 1e3},
+                             {"\xCE\xBCs", 1e3},
+                             {"usec", 1e3},
+                             {"usecond", 1e3},
+                             {"microsecond", 1e3},
+                             {"microseconds", 1e3},
+                             {"microseconde", 1e3},
+                             {"microsecondes", 1e3},
+                             {"ms", 1e6},
+                             {"msec", 1e6},
+                             {"msecond", 1e6},
+                             {"millisecond", 1e6},
+                             {"milliseconds", 1e6},
+                             {"milliseconde", 1e6},
+                             {"millisecondes", 1e6},
+                             {"s", 1e9},
+                             {"sec", 1e9},
+                             {"second", 1e9},
+                             {"seconds", 1e9},
+                             {"seconde", 1e9},
+                             {"secondes", 1e9},
+                             {"min", 60e9},
+                             {"minute", 60e9},
+                             {"minutes", 60e9}};
+  return Lookup(scales, unit);
 }
 
 // k, M, G, T, P, E in either case; 0 for another letter.
 double PrefixScale(char c) {
   switch (absl::ascii_toupper(c)) {
-    case 'K': return 1e3;
-    case 'M': return 1e6;
-    case 'G': return 1e9;
-    case 'T': return 1e12;
-    case 'P': return 1e15;
-    case 'E': return 1e18;
-    default: return 0;
+    case 'K':
+      return 1e3;
+    case 'M':
+      return 1e6;
+    case 'G':
+      return 1e9;
+    case 'T':
+      return 1e12;
+    case 'P':
+      return 1e15;
+    case 'E':
+      return 1e18;
+    default:
+      return 0;
   }
 }
 
 double BinaryPrefixScale(char c) {
   switch (absl::ascii_toupper(c)) {
-    case 'K': return 1024.0;
-    case 'M': return 1024.0 * 1024;
-    case 'G': return 1024.0 * 1024 * 1024;
-    case 'T': return 1024.0 * 1024 * 1024 * 1024;
-    default: return 0;
+    case 'K':
+      return 1024.0;
+    case 'M':
+      return 1024.0 * 1024;
+    case 'G':
+      return 1024.0 * 1024 * 1024;
+    case 'T':
+      return 1024.0 * 1024 * 1024 * 1024;
+    default:
+      return 0;
   }
 }
 
@@ -121,8 +154,8 @@ UnitScale Quotient(absl::string_view printed, absl::string_view above, absl::str
 
 // Spaces of any kind that stand between digits or before a unit.
 std::string PlainSpaces(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"\xC2\xA0", " "}, {"\xE2\x80\xAF", " "},
-                                    {"\xE2\x80\x89", " "}});
+  return absl::StrReplaceAll(text,
+                             {{"\xC2\xA0", " "}, {"\xE2\x80\xAF", " "}, {"\xE2\x80\x89", " "}});
 }
 
 // Removes `separator` where it separates groups of exactly three digits before
@@ -173,9 +206,9 @@ std::optional<std::string> Normalize(absl::string_view unsigned_text, bool decim
 }
 
 absl::Status NumberError(absl::string_view text) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "NUMBER_INVALID",
-                   absl::StrCat("\"", Truncate(CleanUtf8(text), 60),
-                                "\": expected a finite number"));
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "NUMBER_INVALID",
+      absl::StrCat("\"", Truncate(CleanUtf8(text), 60), "\": expected a finite number"));
 }
 
 // Where the number at the start of `text` ends: sign, digits, separators
@@ -256,7 +289,12 @@ UnitScale ToBaseUnit(absl::string_view printed) {
   if (unit == "W") return {"W", 1};
   if (unit == "mW") return {"W", 1e-3};
   if (unit == "kW") return {"W", 1e3};
-  if (unit == "C" || unit == "\xC2\xB0" "C" || unit == "degC" || unit == "Cel") return {"Cel", 1};
+  if (unit == "C" ||
+      unit ==
+          "\xC2\xB0"
+          "C" ||
+      unit == "degC" || unit == "Cel")
+    return {"Cel", 1};
   return {std::string(unit), 1};
 }
 

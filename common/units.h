@@ -13,8 +13,8 @@ namespace solward {
 enum class Language { kEnglish, kFrench };
 
 struct UnitScale {
-  std::string unit;     // base unit here
-  double scale = 1;     // value in base unit = printed * scale
+  std::string unit;  // base unit here
+  double scale = 1;  // value in base unit = printed * scale
 };
 
 // What a tool or a person writes as a unit to base units. Families:

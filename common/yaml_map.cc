@@ -21,8 +21,8 @@ absl::Status ConfigError(absl::string_view where, absl::string_view what) {
 
 absl::StatusOr<YAML::Node> LoadYaml(absl::string_view text, absl::string_view file) {
   if (text.size() > kMaxText) {
-    return ConfigError(file, absl::StrCat("expected at most ", kMaxText, " bytes, found ",
-                                          text.size()));
+    return ConfigError(file,
+                       absl::StrCat("expected at most ", kMaxText, " bytes, found ", text.size()));
   }
   try {
     return YAML::Load(std::string(text));
@@ -86,9 +86,9 @@ std::string YamlMap::String(absl::string_view key, absl::string_view fallback) {
 double YamlMap::ToNumber(const YAML::Node& node, absl::string_view key) {
   double value = 0;
   if (!node.IsScalar() || !absl::SimpleAtod(node.Scalar(), &value) || !std::isfinite(value)) {
-    Fail(absl::StrCat("expected a finite number for key \"", key, "\", found ",
-                      node.IsScalar() ? absl::StrCat("\"", node.Scalar(), "\"")
-                                      : std::string("something else")));
+    Fail(absl::StrCat(
+        "expected a finite number for key \"", key, "\", found ",
+        node.IsScalar() ? absl::StrCat("\"", node.Scalar(), "\"") : std::string("something else")));
     return 0;
   }
   return value;
@@ -155,11 +155,6 @@ YAML::Node YamlMap::Child(absl::string_view key) {
   if (node != nullptr) return *node;
   Fail(absl::StrCat("expected key \"", key, "\", found no such key"));
   return YAML::Node();
-}
-
-std::vector<std::string> YamlMap::TakeKeys() {
-  taken_.insert(order_.begin(), order_.end());
-  return order_;
 }
 
 absl::Status YamlMap::Finish() const {

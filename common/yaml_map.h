@@ -50,11 +50,9 @@ class YamlMap {
   // Items of a list (absent: none) or any node (absent: an error, undefined).
   std::vector<YAML::Node> List(absl::string_view key);
   YAML::Node Child(absl::string_view key);
-  bool Has(absl::string_view key) const { return entries_.count(std::string(key)) > 0; }
-  // Every key, in the order of the file; all count as known.
-  std::vector<std::string> TakeKeys();
-
   void Fail(absl::string_view what);
+  // The first error so far.
+  const absl::Status& status() const { return status_; }
   // The first error, else an error when a key was never asked for.
   absl::Status Finish() const;
 
