@@ -23,7 +23,7 @@ class FoldedText {
   explicit FoldedText(absl::string_view text);
 
   const std::string& lower() const { return lower_; }
-  const std::string& plain() const { return plain_; }   // case kept
+  const std::string& plain() const { return plain_; }  // case kept
   size_t size() const { return lower_.size(); }
 
   // Byte offset in the text as written.
@@ -39,7 +39,7 @@ class FoldedText {
   void Append(absl::string_view folded, size_t offset);
 
   std::string text_, plain_, lower_;
-  std::vector<uint32_t> offsets_;   // one a folded character, and the end
+  std::vector<uint32_t> offsets_;  // one a folded character, and the end
 };
 
 // Lower case without accents, for one word.

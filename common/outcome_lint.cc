@@ -70,10 +70,12 @@ absl::string_view Piece(absl::string_view text, Span span) {
 
 // What a token stands for, or 0.
 char ClassOf(absl::string_view token) {
-  static const RE2 program(R"((?:[\w./~-]*\w\.(?:py|sh|cu|cuh|cpp|cc|c|h|ipynb|slurm|sbatch|exe|jl|rs|js)|\./[\w./-]+))");
+  static const RE2 program(
+      R"((?:[\w./~-]*\w\.(?:py|sh|cu|cuh|cpp|cc|c|h|ipynb|slurm|sbatch|exe|jl|rs|js)|\./[\w./-]+))");
   static const RE2 data(
       R"([^\s=]*[\w*}]\.(?:ncu-rep|nsys-rep|qdrep|qdstrm|sqlite3?|db|csv|tsv|json|jsonl|xml|txt|log|html?|pdf|md|parquet|out|gz|zst|zip|tar|tgz|pb|npz?|rep|nvvp|prof|bin|pt|pth|onnx|safetensors|ya?ml))");
-  static const RE2 path(R"((?:[a-z][a-z0-9+]*://\S+|~?/\w\S*|~/?|\.{1,2}/\S*|\$\{?\w+\}?(?:[/\\]\S*)?|%\w+%\S*|[a-z]:[\\/]\S*|\\\\\S+|/\S*\.\.\.\S*))");
+  static const RE2 path(
+      R"((?:[a-z][a-z0-9+]*://\S+|~?/\w\S*|~/?|\.{1,2}/\S*|\$\{?\w+\}?(?:[/\\]\S*)?|%\w+%\S*|[a-z]:[\\/]\S*|\\\\\S+|/\S*\.\.\.\S*))");
   static const RE2 rate(R"(/(?:s|sec|second|step|call|token|sample|iter\w*|pas|appel|stop)(?:s)?)");
   if (RE2::FullMatch(Re(token), program)) return kProgramFile;
   if (absl::StartsWith(token, "-")) return 0;
@@ -97,19 +99,20 @@ bool IsFlag(absl::string_view token) {
 
 bool IsStopWord(absl::string_view token) {
   static const std::set<absl::string_view, std::less<>> words = {
-      "and", "with", "for", "to",   "on",   "in",  "of",  "under", "using", "when",   "while",
-      "at",  "by",   "is",  "are",  "the",  "a",   "or",  "from",  "then",  "report", "et",
-      "avec", "pour", "sur", "dans", "de",  "en",  "est", "puis",  "sous",  "ou",     "le",
-      "la",  "les",  "que", "qui",  "that", "which", "has", "takes", "runs", "as", "donner",
-      "mesurer", "profile", "profiler", "measure"};
+      "and",   "with", "for",   "to",     "on",      "in",      "of",       "under",
+      "using", "when", "while", "at",     "by",      "is",      "are",      "the",
+      "a",     "or",   "from",  "then",   "report",  "et",      "avec",     "pour",
+      "sur",   "dans", "de",    "en",     "est",     "puis",    "sous",     "ou",
+      "le",    "la",   "les",   "que",    "qui",     "that",    "which",    "has",
+      "takes", "runs", "as",    "donner", "mesurer", "profile", "profiler", "measure"};
   return words.count(token) > 0;
 }
 
 bool IsLauncher(absl::string_view token) {
   static const std::set<absl::string_view, std::less<>> words = {
-      "python", "python3", "torchrun", "srun", "mpirun", "mpiexec", "accelerate", "deepspeed",
-      "bash", "sh", "node", "java", "julia", "sbatch", "docker", "uv", "poetry", "env", "nvcc",
-      "ray", "conda", "horovodrun"};
+      "python", "python3", "torchrun", "srun", "mpirun", "mpiexec",   "accelerate", "deepspeed",
+      "bash",   "sh",      "node",     "java", "julia",  "sbatch",    "docker",     "uv",
+      "poetry", "env",     "nvcc",     "ray",  "conda",  "horovodrun"};
   return words.count(token) > 0;
 }
 
@@ -205,9 +208,8 @@ bool EndsSentence(absl::string_view text, size_t begin, size_t at) {
   if (before == "e.g" || before == "i.e" || before == "p" || before == "ex" || before == "cf") {
     return false;
   }
-  const bool number = !before.empty() && std::all_of(before.begin(), before.end(), [](char c) {
-    return absl::ascii_isdigit(c);
-  });
+  const bool number = !before.empty() && std::all_of(before.begin(), before.end(),
+                                                     [](char c) { return absl::ascii_isdigit(c); });
   const bool at_start = absl::StripAsciiWhitespace(text.substr(begin, word - begin)).empty();
   return !(number && at_start);
 }
@@ -257,8 +259,7 @@ void Apply(const LintRule& rule, absl::string_view segment, size_t offset,
   size_t at = 0;
   re2::StringPiece match[2];
   while (at < segment.size() &&
-         rule.pattern->Match(Re(segment), at, segment.size(),
-                             RE2::UNANCHORED, match, groups)) {
+         rule.pattern->Match(Re(segment), at, segment.size(), RE2::UNANCHORED, match, groups)) {
     const re2::StringPiece words = groups == 2 && match[1].data() != nullptr ? match[1] : match[0];
     const size_t begin = static_cast<size_t>(words.data() - segment.data());
     if (!words.empty() && !Excused(rule, segment, begin)) {
@@ -271,33 +272,39 @@ void Apply(const LintRule& rule, absl::string_view segment, size_t offset,
 
 bool Overlaps(Span a, Span b) { return a.begin < b.end && b.begin < a.end; }
 
-// Options of no tool in particular: the workload's when the sentence speaks of
-// it and of no tool, or when one of its command lines uses the same.
-void ApplyFlagsInContext(absl::string_view segment, size_t offset,
-                         const std::set<std::string>& workload_flags, std::vector<Found>& found) {
-  const auto& rules = Rules();
-  const bool tool = Matches(&rules.tool, segment);
-  if (!tool && Matches(&rules.workload_context, segment)) return;
-  size_t at = 0;
+struct NamedFlag {
+  std::string name;
+  Span span;
+};
+
+// Options of no tool in particular, as they stand in a sentence.
+std::vector<NamedFlag> FlagsIn(absl::string_view segment) {
+  const RE2& pattern = Rules().flag_name;
+  std::vector<NamedFlag> flags;
   re2::StringPiece match[3];
-  while (at < segment.size() && rules.flag_name.Match(Re(segment), at,
-                                                      segment.size(), RE2::UNANCHORED, match, 3)) {
+  for (size_t at = 0; at < segment.size() &&
+                      pattern.Match(Re(segment), at, segment.size(), RE2::UNANCHORED, match, 3);) {
     const size_t begin = static_cast<size_t>(match[1].data() - segment.data());
     at = begin + match[1].size();
     const std::string name(match[2].data(), match[2].size());
-    const bool is_long = absl::StartsWith(absl::string_view(match[1].data(), match[1].size()), "--");
+    const bool is_long = segment.substr(begin, 2) == "--";
     // "-fast" may be a word after a dash; one letter or two dashes is an option.
     if (!is_long && name.size() > 1) continue;
     // "x = -y" is arithmetic.
-    const absl::string_view before =
-        absl::StripTrailingAsciiWhitespace(segment.substr(0, begin));
-    if (!is_long && !before.empty() && absl::string_view("=+*/<>").find(before.back()) !=
-                                           absl::string_view::npos) {
+    const absl::string_view before = absl::StripTrailingAsciiWhitespace(segment.substr(0, begin));
+    if (!is_long && !before.empty() &&
+        absl::string_view("=+*/<>").find(before.back()) != absl::string_view::npos) {
       continue;
     }
-    if (workload_flags.count(name) > 0) continue;
-    found.push_back({OffenceKind::kToolFlags, {offset + begin, offset + at}});
+    flags.push_back({name, {begin, at}});
   }
+  return flags;
+}
+
+// The sentence speaks of the workload and of no tool: its options are the
+// workload's.
+bool SpeaksOfWorkload(absl::string_view segment) {
+  return !Matches(&Rules().tool, segment) && Matches(&Rules().workload_context, segment);
 }
 
 // Offences of one kind that overlap become one; flags inside an example
@@ -328,9 +335,8 @@ std::vector<Found> Merge(std::vector<Found> found) {
     }
     kept.push_back(f);
   }
-  std::stable_sort(kept.begin(), kept.end(), [](const Found& a, const Found& b) {
-    return a.span.begin < b.span.begin;
-  });
+  std::stable_sort(kept.begin(), kept.end(),
+                   [](const Found& a, const Found& b) { return a.span.begin < b.span.begin; });
   return kept;
 }
 
@@ -359,11 +365,16 @@ void DropTypographicDashes(const FoldedText& folded, std::string& text) {
 
 absl::string_view OffenceKindName(OffenceKind kind) {
   switch (kind) {
-    case OffenceKind::kToolFlags: return "tool_flags";
-    case OffenceKind::kToolSteps: return "tool_steps";
-    case OffenceKind::kFallback: return "fallback";
-    case OffenceKind::kExampleCommand: return "example_command";
-    case OffenceKind::kOutputPath: return "output_path";
+    case OffenceKind::kToolFlags:
+      return "tool_flags";
+    case OffenceKind::kToolSteps:
+      return "tool_steps";
+    case OffenceKind::kFallback:
+      return "fallback";
+    case OffenceKind::kExampleCommand:
+      return "example_command";
+    case OffenceKind::kOutputPath:
+      return "output_path";
   }
   return "";
 }
@@ -405,18 +416,25 @@ std::vector<Offence> LintOutcomeText(absl::string_view text) {
   }
   std::vector<Span> workload;
   for (const Span& command : WorkloadCommands(marked, tokens)) {
-    const bool of_tool = std::any_of(found.begin(), found.end(), [&](const Found& f) {
-      return Overlaps(f.span, command);
-    });
+    const bool of_tool = std::any_of(found.begin(), found.end(),
+                                     [&](const Found& f) { return Overlaps(f.span, command); });
     if (!of_tool) workload.push_back(command);
   }
-  const std::set<std::string> workload_flags = FlagNames(line, workload);
+  std::set<std::string> workload_flags = FlagNames(line, workload);
   for (const Span& command : workload) Fill(line, command, kWorkload);
+  for (const Span& segment : segments) {
+    if (!SpeaksOfWorkload(Piece(line, segment))) continue;
+    for (NamedFlag& flag : FlagsIn(Piece(line, segment))) workload_flags.insert(flag.name);
+  }
 
   for (const Span& segment : segments) {
     const absl::string_view piece = Piece(line, segment);
     for (const LintRule& rule : Rules().others) Apply(rule, piece, segment.begin, found);
-    ApplyFlagsInContext(piece, segment.begin, workload_flags, found);
+    for (const NamedFlag& flag : FlagsIn(piece)) {
+      if (workload_flags.count(flag.name) > 0) continue;
+      found.push_back({OffenceKind::kToolFlags,
+                       {segment.begin + flag.span.begin, segment.begin + flag.span.end}});
+    }
   }
   std::vector<Offence> offences;
   for (const Found& f : Merge(std::move(found))) {
@@ -425,8 +443,8 @@ std::vector<Offence> LintOutcomeText(absl::string_view text) {
     while (span.end > span.begin && (IsSpace(line[span.end - 1]) || line[span.end - 1] == '.')) {
       --span.end;
     }
-    offences.push_back({f.kind, folded.Original(span.begin, span.end),
-                        folded.OriginalOffset(span.begin)});
+    offences.push_back(
+        {f.kind, folded.Original(span.begin, span.end), folded.OriginalOffset(span.begin)});
   }
   return offences;
 }
@@ -435,17 +453,16 @@ absl::Status LintFields(const std::vector<LintedField>& fields) {
   std::vector<FieldViolation> violations;
   for (const LintedField& field : fields) {
     for (const Offence& offence : LintOutcomeText(field.text)) {
-      violations.push_back({field.field,
-                            absl::StrCat(OffenceKindName(offence.kind), ": \"", offence.words,
-                                         "\": ", OffenceAdvice(offence.kind))});
+      violations.push_back(
+          {field.field, absl::StrCat(OffenceKindName(offence.kind), ": \"", offence.words,
+                                     "\": ", OffenceAdvice(offence.kind))});
     }
   }
   if (violations.empty()) return absl::OkStatus();
   return MakeBadRequest(
       "DELEGATION_NOT_OUTCOME_ONLY",
-      absl::StrCat(violations.front().field,
-                   ": expected what is wanted, found how to do it (", violations.size(),
-                   violations.size() == 1 ? " place): " : " places): ",
+      absl::StrCat(violations.front().field, ": expected what is wanted, found how to do it (",
+                   violations.size(), violations.size() == 1 ? " place): " : " places): ",
                    violations.front().description, "; see docs/delegation-rules.md"),
       violations);
 }

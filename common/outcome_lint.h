@@ -20,15 +20,15 @@ namespace solward {
 // The five things a delegation must not contain.
 enum class OffenceKind { kToolFlags, kToolSteps, kFallback, kExampleCommand, kOutputPath };
 
-absl::string_view OffenceKindName(OffenceKind kind);   // "tool_flags", ...
+absl::string_view OffenceKindName(OffenceKind kind);  // "tool_flags", ...
 
 // How to say it instead, in English, one clause ("say which metrics ...").
 absl::string_view OffenceAdvice(OffenceKind kind);
 
 struct Offence {
   OffenceKind kind;
-  std::string words;     // the offending words as written
-  size_t offset = 0;     // byte offset in the text
+  std::string words;  // the offending words as written
+  size_t offset = 0;  // byte offset in the text
 };
 
 // Offences of an English or French text in order of offset. Offences of one
@@ -36,7 +36,7 @@ struct Offence {
 std::vector<Offence> LintOutcomeText(absl::string_view text);
 
 struct LintedField {
-  std::string field;     // "request.statement"
+  std::string field;  // "request.statement"
   std::string text;
 };
 

@@ -16,10 +16,10 @@ namespace solward::internal {
 
 // Tokens that stand for something are replaced, byte for byte, before the
 // patterns see the text.
-constexpr char kDataFile = '\x02';      // report.csv, gemm.ncu-rep
-constexpr char kProgramFile = '\x03';   // train.py, ./bench
-constexpr char kPath = '\x04';          // /tmp/out, $SCRATCH/x, s3://bucket
-constexpr char kWorkload = '\x05';      // a whole command of the workload
+constexpr char kDataFile = '\x02';     // report.csv, gemm.ncu-rep
+constexpr char kProgramFile = '\x03';  // train.py, ./bench
+constexpr char kPath = '\x04';         // /tmp/out, $SCRATCH/x, s3://bucket
+constexpr char kWorkload = '\x05';     // a whole command of the workload
 
 struct LintRule {
   OffenceKind kind;
@@ -33,12 +33,12 @@ struct LintRule {
 // Rules on a segment (a sentence or a part between semicolons): lower case,
 // no accents, no line breaks.
 struct LintRules {
-  std::vector<LintRule> commands;   // before workload commands are recognised
+  std::vector<LintRule> commands;  // before workload commands are recognised
   std::vector<LintRule> others;
-  RE2 tool;                         // names a profiling tool
-  RE2 flag_name;                    // an option of a command line, name in group 1
-  RE2 workload_context;             // speaks of the workload
-  RE2 workload_subject;             // the segment's subject is the workload
+  RE2 tool;              // names a profiling tool
+  RE2 flag_name;         // an option of a command line, name in group 1
+  RE2 workload_context;  // speaks of the workload
+  RE2 workload_subject;  // the segment's subject is the workload
   LintRules();
 };
 

@@ -47,8 +47,7 @@ v1::OperationKind KindOfDimensions(const v1::Operation& operation);
 
 // The closest of `names` to `name` by edit distance, at most a third of its
 // length (at least two edits) away; closest first, at most three.
-std::vector<std::string> CloseNames(absl::string_view name,
-                                    const std::vector<std::string>& names);
+std::vector<std::string> CloseNames(absl::string_view name, const std::vector<std::string>& names);
 
 }  // namespace solward
 
