@@ -33,7 +33,7 @@ v1::ScopeKind ParseScope(absl::string_view text) {
 
 // The id of an entry; messages about the entry name it from then on.
 std::string TakeId(YamlMap& map, absl::string_view kind) {
-  const std::string id = map.String("id");
+  std::string id = map.String("id");
   if (id.empty()) return id;
   map.SetWhere(absl::StrCat(kFile, ": ", kind, " \"", id, "\""));
   if (!IsId(id)) map.Fail("expected an id of lower-case letters, digits and _");

@@ -60,10 +60,13 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
     if (absl::Status solward_status_ = (expr); !solward_status_.ok()) return solward_status_; \
   } while (false)
 
+// `lhs` may be a declaration, which takes no parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define ASSIGN_OR_RETURN_IMPL_(result, lhs, expr)      \
   auto result = (expr);                                \
   if (!result.ok()) return std::move(result).status(); \
   lhs = *std::move(result)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define ASSIGN_OR_RETURN(lhs, expr) \
   ASSIGN_OR_RETURN_IMPL_(SOLWARD_CONCAT_(solward_result_, __LINE__), lhs, expr)
