@@ -7,8 +7,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/status.h"
+#include "common/units.h"
 
 namespace solward::readers {
 namespace {
@@ -185,6 +187,24 @@ absl::StatusOr<bool> NumberStyle::DecimalComma(absl::string_view label) const {
                    absl::StrCat(label, ": \"", open_,
                                 "\" may be a thousand or a fraction and no "
                                 "other number settles it; export it again with LC_ALL=C"));
+}
+
+std::optional<double> PrintedNumber(absl::string_view text, bool decimal_comma) {
+  text = absl::StripAsciiWhitespace(text);
+  const size_t instances = text.find(" (");
+  if (instances != absl::string_view::npos && instances > 0) text = text.substr(0, instances);
+  const absl::string_view digits = text.substr(!text.empty() && text[0] == '-' ? 1 : 0);
+  if (digits.empty() || (!absl::ascii_isdigit(digits[0]) && digits[0] != '.')) return std::nullopt;
+  std::string plain;
+  if (decimal_comma && absl::StrContains(digits, '.')) {
+    // In such a file a point only ever separates thousands.
+    if (!GroupsOfThree(digits.substr(0, digits.find(',')), '.')) return std::nullopt;
+    plain = absl::StrReplaceAll(text, {{".", ""}});
+    text = plain;
+  }
+  absl::StatusOr<double> value = ParseNumber(text, decimal_comma);
+  if (!value.ok()) return std::nullopt;
+  return *value;
 }
 
 bool IsNoValue(absl::string_view text) {

@@ -5,6 +5,7 @@
 #define SOLWARD_AGENTS_PROFILING_READERS_CSV_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ class NumberStyle {
  private:
   std::string point_, comma_, open_;  // one example each
 };
+
+// The number of a cell in a file of this style; nullopt when it is none. A cell
+// with instances ("58.5 (12; 46.5)") has its aggregate before the parenthesis.
+std::optional<double> PrintedNumber(absl::string_view text, bool decimal_comma);
 
 // "", "n/a", "N/A", "[N/A]", "nan", "inf", "no data", "ERR!", "[Not Supported]",
 // "[Unknown Error]" and the like: the tool ran and has no value.

@@ -71,21 +71,6 @@ void ParseDimensions(absl::string_view text, uint32_t (&dimensions)[3]) {
   }
 }
 
-// The number of a cell; a cell with instances ("58.5 (12; 46.5)") has the
-// aggregate before the parenthesis.
-std::optional<double> NumberOf(absl::string_view text, bool decimal_comma) {
-  text = absl::StripAsciiWhitespace(text);
-  const size_t instances = text.find(" (");
-  if (instances != absl::string_view::npos && instances > 0) text = text.substr(0, instances);
-  if (text.empty() ||
-      (!absl::ascii_isdigit(text[0]) && text[0] != '-' && text[0] != '.' && text[0] != '+')) {
-    return std::nullopt;
-  }
-  absl::StatusOr<double> value = ParseNumber(text, decimal_comma);
-  if (!value.ok()) return std::nullopt;
-  return *value;
-}
-
 // One file on its way into a CounterReport.
 class Parser {
  public:
@@ -264,7 +249,7 @@ void Parser::ReadRawCell(size_t column, const UnitScale& unit, absl::string_view
     }
     return;
   }
-  if (const std::optional<double> number = NumberOf(text, decimal_comma_)) {
+  if (const std::optional<double> number = PrintedNumber(text, decimal_comma_)) {
     launch->values.emplace(name, CounterValue{*number * unit.scale, unit.unit, unit.scale});
   } else {
     launch->texts.emplace(name, CleanUtf8(text));
@@ -320,7 +305,7 @@ void Parser::ReadRule(const std::vector<std::string>& record, int64_t id) {
   rule.speedup_type = CleanUtf8(Cell(record, columns_.speedup_type));
   const absl::string_view speedup = Cell(record, columns_.speedup);
   if (!IsNoValue(speedup)) {
-    rule.estimated_speedup_percent = NumberOf(speedup, decimal_comma_).value_or(-1);
+    rule.estimated_speedup_percent = PrintedNumber(speedup, decimal_comma_).value_or(-1);
   }
   report_.rules.push_back(std::move(rule));
 }
@@ -348,7 +333,7 @@ void Parser::ReadDetailsRow(const std::vector<std::string>& record, CounterLaunc
   if (unit == unit_cache_.end()) {
     unit = unit_cache_.emplace(std::string(unit_text), ToBaseUnit(unit_text)).first;
   }
-  if (const std::optional<double> number = NumberOf(text, decimal_comma_)) {
+  if (const std::optional<double> number = PrintedNumber(text, decimal_comma_)) {
     const UnitScale& scale = unit->second;
     launch->values.emplace(key, CounterValue{*number * scale.scale, scale.unit, scale.scale});
   } else {
