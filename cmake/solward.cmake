@@ -1,7 +1,10 @@
 # Small helpers, so that a folder's CMakeLists.txt is a list of what is in it.
 
 add_library(solward_options INTERFACE)
-target_compile_options(solward_options INTERFACE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor)
+target_compile_options(solward_options INTERFACE -Wall -Wextra -Wnon-virtual-dtor)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(solward_options INTERFACE -Wshadow=local)
+endif()
 if(SOLWARD_WERROR)
   target_compile_options(solward_options INTERFACE -Werror)
 endif()
