@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/embedded_config.h"
 #include "common/status.h"
 
@@ -101,6 +102,15 @@ std::vector<TextPart> SplitText(absl::string_view text) {
   }
   if (!literal.empty()) parts.push_back({std::move(literal), false});
   return parts;
+}
+
+std::string EnumTerm(absl::string_view group, absl::string_view prefix, absl::string_view name) {
+  absl::ConsumePrefix(&name, prefix);
+  return absl::StrCat(group, ".", absl::AsciiStrToLower(name));
+}
+
+std::string ClassTerm(v1::BottleneckClass bottleneck_class) {
+  return EnumTerm("class", "BOTTLENECK_CLASS_", v1::BottleneckClass_Name(bottleneck_class));
 }
 
 absl::Status Messages::Add(absl::string_view id, absl::string_view en, absl::string_view fr) {

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/units.h"
+#include "solward/v1/report.pb.h"
 
 namespace solward::report {
 
@@ -49,6 +50,13 @@ class Messages {
 // config/messages.yaml and the texts of config/recommendations.yaml (ids
 // "recommendation.<id>.action", ".check", ".verify") of the build.
 const Messages& BuiltInMessages();
+
+// Message id of an enum's value: EnumTerm("severity", "SEVERITY_", "SEVERITY_INFO")
+// is "severity.info".
+std::string EnumTerm(absl::string_view group, absl::string_view prefix, absl::string_view name);
+
+// "class.launch_overhead".
+std::string ClassTerm(v1::BottleneckClass bottleneck_class);
 
 // A text cut at its placeholders, in order.
 struct TextPart {
