@@ -129,6 +129,8 @@ struct Timeline {
   bool graph_level_trace = false;
   // Recording was started by cudaProfilerStart: all of it is inside that region.
   bool recorded_by_profiler_api = false;
+  // What to add to the times for ns since 1970; 0: not known or nothing.
+  int64_t clock_base_ns = 0;
   std::vector<v1::ParseStatistic> statistics;
 };
 

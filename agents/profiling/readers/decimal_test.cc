@@ -1,0 +1,1 @@
+// agents/profiling/readers/decimal_test.cc

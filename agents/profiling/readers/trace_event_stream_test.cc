@@ -1,0 +1,1 @@
+// agents/profiling/readers/trace_event_stream_test.cc
