@@ -288,7 +288,8 @@ absl::StatusOr<std::string> ProvenanceText::Legend() const {
     const std::string gap = scope.empty() ? "" : ", ";
     if (cited.count(metric->key()) > 0) {
       ASSIGN_OR_RETURN(const std::string from, Long(*metric));
-      absl::StrAppend(&out, "- [", metric->key(), "] ", name, gap, scope, ": ", from, "\n");
+      absl::StrAppend(&out, "- [", metric->key(), "] ", name, gap, scope, writer_.Colon(), from,
+                      "\n");
       continue;
     }
     auto group = groups.find(GroupOf(*metric));
@@ -299,12 +300,13 @@ absl::StatusOr<std::string> ProvenanceText::Legend() const {
       v1::Scope common = metric->scope();
       common.set_name(common.name().substr(0, common.name().find('|')));
       absl::StrAppend(&out, "- ", KeyList(keys, writer_.Label("provenance.to")), " ", name, ", ",
-                      ScopeText(common), ": ", writer_.Label("provenance.several"), ", ",
+                      ScopeText(common), writer_.Colon(), writer_.Label("provenance.several"), ", ",
                       Short(*metric), "\n");
       continue;
     }
     ASSIGN_OR_RETURN(const std::string from, Long(*metric));
-    absl::StrAppend(&out, "- ", name, gap, scope, ", ", writer_.Value(*metric), ": ", from, "\n");
+    absl::StrAppend(&out, "- ", name, gap, scope, ", ", writer_.Value(*metric), writer_.Colon(),
+                    from, "\n");
   }
   return out;
 }

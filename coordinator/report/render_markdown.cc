@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
@@ -55,8 +56,7 @@ class MarkdownWriter {
     absl::StrAppend(&out_, "\n### ", text_.Label(label), "\n\n");
   }
   std::string Labelled(absl::string_view label, absl::string_view value) const {
-    return absl::StrCat(text_.Label(label), text_.language() == Language::kFrench ? " : " : ": ",
-                        value);
+    return absl::StrCat(text_.Label(label), text_.Colon(), value);
   }
 
   void WriteTitle();
@@ -346,6 +346,11 @@ absl::Status MarkdownWriter::WriteEvidence(const v1::ReportedFinding& reported) 
     said.insert(argument.metric_key());
   }
   std::set<std::string> evidence;
+  if (absl::StartsWith(reported.statement().message_id(), "finding.other")) {
+    for (const auto& [name, word] : reported.finding().words()) {
+      evidence.insert(absl::StrCat(CodeSpan(name), " ", CodeSpan(word)));
+    }
+  }
   for (const auto& [name, key] : reported.finding().metric_keys()) {
     if (!said.insert(key).second) continue;
     ASSIGN_OR_RETURN(const v1::Metric* metric, text_.Find(key));
@@ -383,10 +388,13 @@ void MarkdownWriter::WriteParseStatistics() {
 
 absl::StatusOr<std::string> MarkdownWriter::EffectText(const v1::EffectBound& effect) {
   if (effect.metric_key().empty()) return text_.Label("label.effect_unknown");
-  ASSIGN_OR_RETURN(const std::string value, text_.Value(effect.metric_key()));
-  return absl::StrCat(text_.Label(EnumTerm("effect", "EFFECT_BASIS_",
-                                           v1::EffectBasis_Name(effect.basis()))),
-                      " ", value);
+  ASSIGN_OR_RETURN(const v1::Metric* metric, text_.Find(effect.metric_key()));
+  const std::string base = effect.basis() == v1::EFFECT_BASIS_TOOL_ESTIMATE
+                               ? ""
+                               : absl::StrCat(" ", text_.Label(text_.BaseTerm(*metric)));
+  return absl::StrCat(text_.Label("label.at_most"), " ", text_.Value(*metric), base, ", ",
+                      text_.Label(EnumTerm("effect", "EFFECT_BASIS_",
+                                           v1::EffectBasis_Name(effect.basis()))));
 }
 
 absl::Status MarkdownWriter::WriteRecommendation(const v1::Recommendation& recommendation) {
@@ -401,7 +409,7 @@ absl::Status MarkdownWriter::WriteRecommendation(const v1::Recommendation& recom
                    text_.Term(ClassTerm(recommendation.bottleneck_class())));
   absl::StrAppend(&out_, "   - ", Labelled("label.class", bottleneck));
   if (!findings.empty()) {
-    absl::StrAppend(&out_, "; ", Labelled("label.rests_on", absl::StrJoin(findings, ", ")));
+    absl::StrAppend(&out_, ", ", Labelled("label.rests_on", absl::StrJoin(findings, ", ")));
   }
   ASSIGN_OR_RETURN(const std::string effect, EffectText(recommendation.effect()));
   absl::StrAppend(&out_, "\n   - ", Labelled("label.effect", effect), "\n");

@@ -134,6 +134,25 @@ std::string TextWriter::Label(absl::string_view id) const {
   return message == nullptr ? CodeSpan(id) : message->In(language_);
 }
 
+absl::string_view TextWriter::Colon() const {
+  return language_ == Language::kFrench ? " : " : ": ";
+}
+
+std::string TextWriter::BaseTerm(const v1::Metric& share) const {
+  const v1::Metric* metric = &share;
+  // A bound is a share of what its own share is a share of.
+  for (int depth = 0; depth < 64 && metric->id() == "recoverable_share"; ++depth) {
+    const auto& inputs = metric->provenance().derived().inputs();
+    const auto input = inputs.empty() ? by_key_.end() : by_key_.find(inputs[0].metric_key());
+    if (input == by_key_.end()) break;
+    metric = input->second;
+  }
+  if (metric->id() == "limit_time_share" || metric->id() == "kernel_time_share") {
+    return "base.kernels";
+  }
+  return metric->scope().kind() == v1::SCOPE_KIND_STEP ? "base.step" : "base.window";
+}
+
 std::string TextWriter::Quotation(absl::string_view text) const {
   const std::string code = CodeSpan(Truncate(OneLine(text), kLongestQuotation));
   return language_ == Language::kFrench ? absl::StrCat("« ", code, " »")

@@ -40,10 +40,16 @@ class TextWriter {
   // A metric's name in the catalogue; as code when it holds a digit.
   std::string MetricName(absl::string_view id) const;
 
+  // Term of what a share is a share of: "base.window", "base.step", "base.kernels".
+  std::string BaseTerm(const v1::Metric& share) const;
+
   // A text of the table without placeholders. INTERNAL when there is none.
   absl::StatusOr<std::string> Term(absl::string_view id) const;
   // For ids of this program itself: the id in code when it is unknown.
   std::string Label(absl::string_view id) const;
+
+  // ": " or " : ".
+  absl::string_view Colon() const;
 
   // “`text`”: verbatim words of someone else, inert in Markdown.
   std::string Quotation(absl::string_view text) const;
