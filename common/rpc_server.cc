@@ -34,8 +34,8 @@ constexpr int kMaxThreads = 64;
 constexpr int kMaxPemBytes = 1 << 20;
 
 struct Address {
-  std::string unix_path;          // set for a Unix socket
-  std::string host;               // as gRPC wants it otherwise
+  std::string unix_path;  // set for a Unix socket
+  std::string host;       // as gRPC wants it otherwise
   std::string port;
   bool loopback = false;
 };
@@ -173,7 +173,7 @@ namespace {
 // Addresses of one Start: what gRPC listens on, with the port it chose.
 struct TcpPort {
   Address address;
-  size_t target = 0;              // index in Impl::targets
+  size_t target = 0;  // index in Impl::targets
   int chosen = 0;
 };
 
@@ -197,7 +197,8 @@ absl::StatusOr<std::vector<TcpPort>> AddAddresses(
                        absl::StrCat("listen address '", text,
                                     "' is neither a Unix socket nor loopback: give TLS files "
                                     "(tls.certificate, tls.private_key) or listen on "
-                                    "127.0.0.1:", address.port));
+                                    "127.0.0.1:",
+                                    address.port));
     }
     ports.push_back({address, targets.size(), 0});
     targets.push_back(text);
@@ -290,8 +291,8 @@ std::shared_ptr<grpc::Channel> DialTarget(const std::string& target, const std::
   grpc::SslCredentialsOptions options;
   absl::StatusOr<std::string> roots = ReadPem(ca_file, "CA file");
   if (!roots.ok()) {
-    Log(LogLevel::kError, "no connection", {{"target", target},
-                                            {"error", std::string(roots.status().message())}});
+    Log(LogLevel::kError, "no connection",
+        {{"target", target}, {"error", std::string(roots.status().message())}});
     // An empty text would mean the machine's own authorities.
     roots = "unreadable";
   }

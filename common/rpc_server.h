@@ -16,21 +16,21 @@
 namespace solward {
 
 struct TlsFiles {
-  std::string certificate;        // PEM paths
+  std::string certificate;  // PEM paths
   std::string private_key;
-  std::string client_ca;          // empty: clients are not verified
+  std::string client_ca;  // empty: clients are not verified
 };
 
 struct RpcServerOptions {
   // "unix:/path/to.sock", "127.0.0.1:7300", "[::1]:0", or any other address
   // with TLS. Several may be given.
   std::vector<std::string> listen;
-  TlsFiles tls;                   // empty certificate: no TLS
+  TlsFiles tls;  // empty certificate: no TLS
   // Messages a client may send; a larger one ends its call with
   // RESOURCE_EXHAUSTED. What the server sends is its own and not capped.
   int max_message_bytes = 4 << 20;
-  int max_concurrent_streams = 256;     // calls at a time on one connection
-  int max_unix_connections = 512;       // at a time on one Unix socket
+  int max_concurrent_streams = 256;  // calls at a time on one connection
+  int max_unix_connections = 512;    // at a time on one Unix socket
   // Permissions of Unix sockets: 0600 for the owner alone, 0666 for every user
   // of the machine (each still known by uid).
   unsigned unix_socket_mode = 0600;

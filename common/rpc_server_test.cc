@@ -84,12 +84,12 @@ class RpcServerTest : public ::testing::Test {
 
   // A call on a connection of its own.
   static absl::StatusOr<v1::SpecialistDescription> Describe(
-      const std::string& target, std::shared_ptr<grpc::ChannelCredentials> credentials =
-                                     grpc::InsecureChannelCredentials()) {
+      const std::string& target,
+      std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials()) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    auto stub = v1::SpecialistService::NewStub(
-        grpc::CreateCustomChannel(target, credentials, arguments));
+    auto stub =
+        v1::SpecialistService::NewStub(grpc::CreateCustomChannel(target, credentials, arguments));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
     v1::DescribeResponse response;
@@ -220,8 +220,8 @@ TEST_F(RpcServerTest, LoopbackHasNoUserAndAPortOfItsOwn) {
 }
 
 TEST_F(RpcServerTest, AnyOtherAddressNeedsTls) {
-  for (const char* address : {"0.0.0.0:0", "[::]:0", "10.0.0.1:7300", "gpu-node:7300",
-                              "127.example.com:7300"}) {
+  for (const char* address :
+       {"0.0.0.0:0", "[::]:0", "10.0.0.1:7300", "gpu-node:7300", "127.example.com:7300"}) {
     auto server = Start({address});
     EXPECT_THAT(server, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("TLS"))) << address;
     EXPECT_EQ(ErrorReason(server.status()), "LISTEN_NEEDS_TLS");
@@ -231,7 +231,7 @@ TEST_F(RpcServerTest, AnyOtherAddressNeedsTls) {
 // --- TLS -------------------------------------------------------------------
 
 struct Identity {
-  std::string certificate, key;   // PEM
+  std::string certificate, key;  // PEM
 };
 
 // A certificate for `name`, signed by itself.
@@ -325,8 +325,8 @@ TEST_F(RpcServerTlsTest, DialTargetChecksTheServerAgainstTheCaFile) {
   ASSERT_OK_AND_ASSIGN(auto server, Start(TlsOptions(false)));
   const std::string other = Write("other.pem", SelfSigned("localhost").certificate);
   const std::string right = Write("right.pem", server_.certificate);
-  for (const auto& [ca, works] : {std::pair(right, true), std::pair(other, false),
-                                  std::pair(Socket("missing.pem"), false)}) {
+  for (const auto& [ca, works] :
+       {std::pair(right, true), std::pair(other, false), std::pair(Socket("missing.pem"), false)}) {
     auto stub = v1::SpecialistService::NewStub(DialTarget(LocalTarget(*server), ca));
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));

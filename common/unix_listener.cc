@@ -89,8 +89,8 @@ class ConnectionTable {
   int next_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-absl::Status AddressError(absl::StatusCode code, absl::string_view reason,
-                          const std::string& path, absl::string_view what) {
+absl::Status AddressError(absl::StatusCode code, absl::string_view reason, const std::string& path,
+                          absl::string_view what) {
   return MakeError(code, reason, absl::StrCat("unix:", path, ": ", what));
 }
 
@@ -98,10 +98,10 @@ absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-    return AddressError(absl::StatusCode::kInvalidArgument, "BAD_LISTEN_ADDRESS", path,
-                        absl::StrCat("a Unix socket path has 1 to ", sizeof(address.sun_path) - 1,
-                                     " bytes, this one ", path.size(),
-                                     "; choose a shorter folder"));
+    return AddressError(
+        absl::StatusCode::kInvalidArgument, "BAD_LISTEN_ADDRESS", path,
+        absl::StrCat("a Unix socket path has 1 to ", sizeof(address.sun_path) - 1,
+                     " bytes, this one ", path.size(), "; choose a shorter folder"));
   }
   if (path.find('\0') != std::string::npos) {
     return AddressError(absl::StatusCode::kInvalidArgument, "BAD_LISTEN_ADDRESS", path,
@@ -229,15 +229,15 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Listen(const std::st
   State& s = *listener->state_;
   // The mode before bind holds at the moment the file appears; bind takes the
   // umask off it, so a wider mode is set again afterwards.
-  const bool ok = s.listen_fd >= 0 && s.stop_fd >= 0 && fchmod(s.listen_fd, 0600) == 0 &&
-                  bind(s.listen_fd, reinterpret_cast<const sockaddr*>(&address),
-                       sizeof(address)) == 0;
+  const bool ok =
+      s.listen_fd >= 0 && s.stop_fd >= 0 && fchmod(s.listen_fd, 0600) == 0 &&
+      bind(s.listen_fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
   if (!ok) {
     const bool taken = errno == EADDRINUSE;
-    return AddressError(
-        absl::StatusCode::kUnavailable, taken ? "ADDRESS_IN_USE" : "CANNOT_LISTEN", path,
-        absl::StrCat("cannot listen: ", std::strerror(errno),
-                     errno == ENOENT ? "; the folder does not exist" : ""));
+    return AddressError(absl::StatusCode::kUnavailable, taken ? "ADDRESS_IN_USE" : "CANNOT_LISTEN",
+                        path,
+                        absl::StrCat("cannot listen: ", std::strerror(errno),
+                                     errno == ENOENT ? "; the folder does not exist" : ""));
   }
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0) {

@@ -8,12 +8,15 @@ namespace {
 absl::Status NotAvailable() {
   return MakeError(
       absl::StatusCode::kUnimplemented, "CUDA_GRAPH_ANALYSIS_NOT_AVAILABLE",
-      "perf-torch-cuda-graph-specialist cannot check or apply CUDA graphs in this version; "
-      "meanwhile try torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph by hand and "
-      "compare the unprofiled step time");
+      "this version of perf-torch-cuda-graph-specialist cannot analyse workloads yet. It will say "
+      "which parts of a PyTorch step can be captured into a CUDA graph, what prevents the others "
+      "(synchronizations, allocations, dynamic shapes, host control flow), and offer a patch. "
+      "Meanwhile look for synchronizing calls and shapes that change from step to step in the "
+      "profiled region, and try torch.cuda.graphs or torch.compile(mode=\"reduce-overhead\") on "
+      "it");
 }
 
-class CudaGraphSpecialist : public runtime::Specialist {
+class CudaGraphSpecialist final : public runtime::Specialist {
  public:
   v1::SpecialistDescription Describe() const override {
     v1::SpecialistDescription description;
@@ -28,8 +31,15 @@ class CudaGraphSpecialist : public runtime::Specialist {
   }
 
   absl::StatusOr<std::vector<v1::RecomputedMetric>> Recompute(
-      const std::vector<v1::Metric>& /*metrics*/, runtime::Workspace& /*workspace*/) override {
-    return NotAvailable();
+      const std::vector<v1::Metric>& metrics, runtime::Workspace& /*workspace*/) override {
+    std::vector<v1::RecomputedMetric> verdicts;
+    for (const v1::Metric& metric : metrics) {
+      v1::RecomputedMetric& verdict = verdicts.emplace_back();
+      verdict.set_key(metric.key());
+      verdict.set_verdict(v1::RECOMPUTE_VERDICT_NO_ARTIFACT);
+      verdict.set_detail("this specialist measures nothing and keeps no artifact of it");
+    }
+    return verdicts;
   }
 };
 

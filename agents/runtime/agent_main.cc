@@ -33,8 +33,9 @@ void AddOptions(CLI::App& app, CommandLine& line) {
   app.add_option("--workspace", line.workspace, "Folder of the artifacts");
   app.add_option("--coordinator", line.coordinator, "gRPC target of the coordinator");
   app.add_option("--coordinator-ca", line.ca_file, "CA file (PEM) for a coordinator behind TLS");
-  app.add_option("--advertise", line.advertise,
-                 "Target at which the coordinator dials this specialist; default: the first listener");
+  app.add_option(
+      "--advertise", line.advertise,
+      "Target at which the coordinator dials this specialist; default: the first listener");
   app.add_option("--log-level", line.log_level, "debug, info, warning or error");
   app.add_flag("--die-with-parent", line.die_with_parent, "Stop when the parent process ends");
 }
@@ -53,9 +54,9 @@ absl::StatusOr<AgentOptions> OptionsOf(const CommandLine& line, absl::string_vie
   if (!line.log_level.empty()) options.log_level = line.log_level;
   LogLevel level;
   if (!ParseLogLevel(options.log_level, level)) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "LOG_LEVEL_UNKNOWN",
-                     "log level '" + options.log_level +
-                         "': expected debug, info, warning or error");
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "LOG_LEVEL_UNKNOWN",
+        "log level '" + options.log_level + "': expected debug, info, warning or error");
   }
   SetLogLevel(level);
   return options;

@@ -95,8 +95,7 @@ AgentOptions DefaultAgentOptions(absl::string_view short_name) {
   return options;
 }
 
-absl::Status ApplyAgentYaml(absl::string_view yaml, absl::string_view file,
-                            AgentOptions& options) {
+absl::Status ApplyAgentYaml(absl::string_view yaml, absl::string_view file, AgentOptions& options) {
   ASSIGN_OR_RETURN(const YAML::Node root, LoadYaml(yaml, file));
   if (root.IsNull()) return absl::OkStatus();
   YamlMap map(root, file);

@@ -15,10 +15,10 @@ namespace solward::runtime {
 
 struct AgentOptions {
   RpcServerOptions server;
-  RegistrationOptions registration;    // empty coordinator: not registered anywhere
+  RegistrationOptions registration;  // empty coordinator: not registered anywhere
   SpecialistServiceOptions service;
   WorkspaceLimits workspace_limits;
-  std::string workspace;               // folder
+  std::string workspace;  // folder
   std::string log_level = "info";
 };
 

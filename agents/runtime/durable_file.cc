@@ -104,9 +104,9 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, uint64_t cap)
     return FileError("cannot read", path, errno);
   }
   if (static_cast<uint64_t>(info.st_size) > cap) {
-    return MakeError(absl::StatusCode::kResourceExhausted, "FILE_TOO_LARGE",
-                     absl::StrCat(path, " has ", info.st_size, " bytes, at most ", cap,
-                                  " are expected"));
+    return MakeError(
+        absl::StatusCode::kResourceExhausted, "FILE_TOO_LARGE",
+        absl::StrCat(path, " has ", info.st_size, " bytes, at most ", cap, " are expected"));
   }
   std::string text(static_cast<size_t>(info.st_size), '\0');
   size_t have = 0;

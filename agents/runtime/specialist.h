@@ -18,7 +18,7 @@ namespace solward::runtime {
 struct DelegationContext {
   Workspace& workspace;
   std::function<void(v1::DelegationPhase, const std::string& message, double fraction)> progress;
-  std::stop_token stop;          // cancelled, deadline passed, or shutting down
+  std::stop_token stop;  // cancelled, deadline passed, or shutting down
   absl::Time deadline;
 };
 

@@ -80,10 +80,10 @@ absl::StatusOr<FileDescriptor> Lock(const std::string& root) {
   if (errno != EWOULDBLOCK) return FileError("cannot lock", path, errno);
   std::string holder = ReadSmallFile(path, 64).value_or("");
   absl::StripAsciiWhitespace(&holder);
-  return MakeError(absl::StatusCode::kFailedPrecondition, "WORKSPACE_IN_USE",
-                   absl::StrCat("workspace ", root, " is in use by process ",
-                                holder.empty() ? "?" : holder,
-                                "; stop it or give this specialist a workspace of its own"));
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "WORKSPACE_IN_USE",
+      absl::StrCat("workspace ", root, " is in use by process ", holder.empty() ? "?" : holder,
+                   "; stop it or give this specialist a workspace of its own"));
 }
 
 absl::StatusOr<std::string> InstanceId(const std::string& root) {
@@ -122,7 +122,7 @@ struct ArtifactWriter::State {
   std::string temporary;
   FileDescriptor file;
   Sha256 sha256;
-  uint64_t size = 0;              // bytes written, all reserved at the workspace
+  uint64_t size = 0;  // bytes written, all reserved at the workspace
   absl::Status failed = absl::OkStatus();
 };
 
@@ -168,8 +168,8 @@ absl::StatusOr<v1::ArtifactReference> ArtifactWriter::Commit(absl::string_view l
   artifact.set_sha256(s.sha256.HexDigest());
   if (!expected_sha256.empty() && expected_sha256 != artifact.sha256()) {
     return MakeError(absl::StatusCode::kInvalidArgument, "SHA256_MISMATCH",
-                     absl::StrCat(label, ": expected SHA-256 ", expected_sha256, ", the bytes have ",
-                                  artifact.sha256(), "; send the file again"));
+                     absl::StrCat(label, ": expected SHA-256 ", expected_sha256,
+                                  ", the bytes have ", artifact.sha256(), "; send the file again"));
   }
   artifact.set_id(IdOfSha256(artifact.sha256()));
   artifact.set_media_type(CleanUtf8(media_type));
@@ -309,10 +309,10 @@ absl::StatusOr<v1::ArtifactReference> Workspace::Find(absl::string_view artifact
   absl::MutexLock lock(&mutex_);
   const auto found = artifacts_.find(artifact_id);
   if (found == artifacts_.end()) {
-    return MakeError(absl::StatusCode::kNotFound, "NO_SUCH_ARTIFACT",
-                     absl::StrCat("artifact '", Truncate(CleanUtf8(artifact_id), 80),
-                                  "' is not in the workspace of ", instance_id_,
-                                  "; put the capture again"));
+    return MakeError(
+        absl::StatusCode::kNotFound, "NO_SUCH_ARTIFACT",
+        absl::StrCat("artifact '", Truncate(CleanUtf8(artifact_id), 80),
+                     "' is not in the workspace of ", instance_id_, "; put the capture again"));
   }
   return found->second;
 }
@@ -353,8 +353,7 @@ std::vector<v1::ArtifactReference> Workspace::List() const {
     absl::MutexLock lock(&mutex_);
     for (const auto& [id, artifact] : artifacts_) all.push_back(artifact);
   }
-  std::sort(all.begin(), all.end(),
-            [](const auto& a, const auto& b) { return a.id() < b.id(); });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id() < b.id(); });
   return all;
 }
 

@@ -58,8 +58,8 @@ TEST_F(WorkspaceTest, KeepsBytesUnderAnIdWithTheirSha256) {
   ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, workspace->Create());
   ASSERT_THAT(writer.Append("a"), IsOk());
   ASSERT_THAT(writer.Append("bc"), IsOk());
-  ASSERT_OK_AND_ASSIGN(auto artifact, writer.Commit("bmm.csv", "text/csv",
-                                                    v1::CAPTURE_KIND_NCU_CSV_RAW, kShaOfAbc));
+  ASSERT_OK_AND_ASSIGN(
+      auto artifact, writer.Commit("bmm.csv", "text/csv", v1::CAPTURE_KIND_NCU_CSV_RAW, kShaOfAbc));
   EXPECT_EQ(artifact.sha256(), kShaOfAbc);
   EXPECT_EQ(artifact.size(), 3);
   EXPECT_EQ(artifact.label(), "bmm.csv");
@@ -165,7 +165,8 @@ TEST_F(WorkspaceTest, UnfinishedWritesCountAgainstTheTotal) {
   ASSERT_OK_AND_ASSIGN(auto workspace, Workspace::Open(root_, {.max_total_bytes = 6}));
   ASSERT_OK_AND_ASSIGN(ArtifactWriter writer, workspace->Create());
   ASSERT_THAT(writer.Append("1234"), IsOk());
-  EXPECT_THAT(Put(*workspace, "567"), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+  EXPECT_THAT(Put(*workspace, "567"),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
 }
 
 TEST_F(WorkspaceTest, OpeningRemovesLeftoversAndDamagedArtifacts) {

@@ -1,0 +1,1 @@
+#include "agents/runtime/agent_options.h"

@@ -1,0 +1,1 @@
+// agents/runtime/delegation_test.cc

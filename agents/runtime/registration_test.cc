@@ -1,0 +1,1 @@
+// agents/runtime/registration_test.cc

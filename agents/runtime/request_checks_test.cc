@@ -1,0 +1,1 @@
+// agents/runtime/request_checks_test.cc
