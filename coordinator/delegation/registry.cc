@@ -81,6 +81,7 @@ absl::StatusOr<Registration> Registry::Register(const std::string& caller,
                                                 const v1::SpecialistDescription& description,
                                                 const std::string& target) {
   RETURN_IF_ERROR(CheckAnnouncement(description, target));
+  if (options_.check_target) RETURN_IF_ERROR(options_.check_target(target));
   auto channel = options_.dial ? options_.dial(target) : DialTarget(target);
   ASSIGN_OR_RETURN(v1::SpecialistDescription described,
                    Describe(channel, target, options_.describe_deadline));

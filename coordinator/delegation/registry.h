@@ -40,6 +40,8 @@ struct RegistryOptions {
   absl::Duration forget = absl::Minutes(10);
   absl::Duration describe_deadline = absl::Seconds(3);
   size_t max_specialists = 1024;
+  // Refuses targets that may not be dialled; empty: all may.
+  std::function<absl::Status(const std::string&)> check_target;
   std::function<absl::Time()> now;                                             // empty: absl::Now
   std::function<std::shared_ptr<grpc::Channel>(const std::string&)> dial;      // empty: DialTarget
 };
