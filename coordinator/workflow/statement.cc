@@ -52,11 +52,15 @@ void StatementReader::ForEach(const RE2& pattern, const std::function<void(const
         groups.push_back({});
       } else {
         const size_t begin = static_cast<size_t>(match[i].data() - work.data());
-        groups.push_back({begin, begin + match[i].size()});
+        size_t end = begin + match[i].size();
+        while (end > begin && work[end - 1] == ' ') --end;
+        groups.push_back({begin, end});
       }
     }
+    // The match itself, not its groups, says where to go on.
+    const size_t end = static_cast<size_t>(match[0].data() - work.data()) + match[0].size();
     use(groups);
-    at = std::max(groups[0].end, at + 1);
+    at = std::max(end, at + 1);
   }
 }
 
@@ -85,7 +89,7 @@ void StatementReader::ReadDtypes() {
       R"(\b((?:fp|float)(?:64|32|16|8|4)|bf16|bfloat16|tf32|int8|nvfp4|mxfp4|mxfp8|fp8[_-]?e\dm\d|e[45]m[23]|(half|demi)[ -]precision|(single|simple)[ -]precision|(double)[ -]precision|(?:in|en) (half))\b)");
   // What another type is said of: accumulators, master weights, outputs.
   static const RE2 aside_after(
-      R"(^[ -]{0,2}(?:\w+ ){0,2}(?:accum|master|output|sorti|optimi[sz]er|poids|weights))");
+      R"(^[ -]?(?:(?:for|in|as|pour|en|dans) (?:the |les |l |l\W)?)?(?:accum|master|output|sorti|optimi[sz]er|poids|weights))");
   static const RE2 aside_before(R"((?:accum\w*|master\w*|outputs?|sorties?)\s+(?:\w+\s+){0,2}$)");
   ForEach(dtype, [&](const Groups& g) {
     const absl::string_view word = Words(g[1]);

@@ -72,14 +72,19 @@ std::string FlopMeaning(double flops, bool per_step) {
   return absl::StrCat(flops, per_step ? " FLOP per step" : " FLOP per call");
 }
 
-// The text between two occurrences of a word list decides which is nearer.
+// How far the nearest match of a pattern is from a place; beyond a "but", an
+// "and" or a comma it is farther than anything before it.
 size_t NearestDistance(const std::string& clause, const RE2& pattern, size_t at) {
   size_t nearest = std::string::npos;
   re2::StringPiece match;
   for (size_t from = 0; from < clause.size() &&
                         pattern.Match(clause, from, clause.size(), RE2::UNANCHORED, &match, 1);) {
     const size_t begin = static_cast<size_t>(match.data() - clause.data());
-    const size_t distance = begin > at ? begin - at : at - begin;
+    const size_t end = begin + match.size();
+    static const RE2 border(R"(,|\b(?:but|and|while|whereas|versus|vs|mais|et|contre)\b)");
+    const std::string between =
+        begin > at ? clause.substr(at, begin - at) : clause.substr(std::min(end, at), at - std::min(end, at));
+    const size_t distance = between.size() + (RE2::PartialMatch(between, border) ? 10000 : 0);
     nearest = std::min(nearest, distance);
     from = std::max(begin + match.size(), from + 1);
   }
@@ -190,11 +195,11 @@ void StatementReader::ReadTimes() {
   static const RE2 of_step_before(R"(\b(?:steps?|iterations?|pas)\b[^;#\x01]{0,60}$)");
   static const RE2 of_step_after(
       R"(^\s?(?:per|a|par|/|each|for (?:a|each|one))\s?(?:training )?(?:steps?|iterations?|pas)\b)");
-  static const RE2 label(R"(\bstep[_ ]time\s*(?:=|:)\s*$)");
+  static const RE2 label(R"(\bstep[_ ]time\s*(?:=|:)\s*$)"), equals(R"(^\s*=)");
   static const RE2 label_words(
       R"((?:\b(?:unprofiled )?step[_ ]time\s*(?:is|of|=|:)?|\bduree d'un pas\s*(?:est|de|:|=)*|\btemps par pas\s*(?:est|de|:|=)*)\s*$)");
   static const RE2 unprofiled(
-      R"(\b(?:without (?:the |a |any )?(?:profil\w+|tool)|unprofiled|no profiler|not profiled|outside (?:of )?(?:the |a )?profil\w+|plain run|sans (?:le |aucun |un )?(?:profil\w+|outil)|hors profil\w+|non profil\w+|without tracing)\b)");
+      R"(\b(?:without (?:the |a |any )?(?:profil\w+|tool)|unprofiled|no profiler|not profiled|outside (?:of )?(?:the |a )?profil\w+|plain run|without (?:it|one|them)\b|sans (?:le |aucun |un )?(?:profil\w+|outil)|sans lui|hors profil\w+|non profil\w+|without tracing)\b)");
   std::string tools;
   for (const std::string& tool : catalogue_.tool_precedence()) {
     if (!absl::StartsWith(tool, "solward")) absl::StrAppend(&tools, "|", RE2::QuoteMeta(tool));
@@ -206,6 +211,10 @@ void StatementReader::ReadTimes() {
   ForEach(time, [&](const Groups& g) {
     const Number* number = text_.NumberAt(g[1].begin);
     if (number == nullptr) return;
+    // "R=3 S=3": a letter, not seconds.
+    if (text_.Plain(g[2]) == "S" || RE2::PartialMatch(text_.work().substr(g[2].end, 4), equals)) {
+      return;
+    }
     const double seconds = number->value * SecondsOf(Words(g[2]));
     const Extent clause = text_.ClauseAround(g[1].begin);
     const std::string words = text_.work().substr(clause.begin, clause.end - clause.begin);
@@ -222,9 +231,9 @@ void StatementReader::ReadTimes() {
     if (label_words.Match(before, 0, before.size(), RE2::UNANCHORED, &name, 1)) {
       taken.begin = g[0].begin - name.size();
     }
-    if (of_step && with != std::string::npos && with < without) {
+    if ((of_step || labelled) && with != std::string::npos && with < without) {
       AddReading("profiled_step_time", taken, "a step time under a profiler, no plain step time");
-    } else if (of_step && (without != std::string::npos || labelled)) {
+    } else if (labelled || (of_step && without != std::string::npos)) {
       SetFigure("step_time", content_.step_time, taken, seconds, 0);
       return;
     } else {
@@ -354,6 +363,7 @@ void StatementReader::SetDimension(const std::string& name, Extent words, const 
   const std::string text = text_.Original(words);
   if (number.is_version || value < least || value > kMaxDimension || std::floor(value) != value) {
     AddReading("number", words, absl::StrCat(name, ": no dimension"));
+    text_.Take(words);
     content_.not_understood.push_back(
         {name, text, "a whole number of at least 1", "un entier d'au moins 1"});
     return;

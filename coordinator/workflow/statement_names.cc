@@ -13,6 +13,7 @@ namespace {
 bool IsCommonWord(absl::string_view word) {
   static const std::set<absl::string_view> words = {
       // English
+      "too", "itself", "alone", "now", "here", "last", "most", "all",
       "a", "about", "after", "again", "also", "an", "and", "are", "around", "as", "at", "be",
       "been", "before", "between", "by", "called", "can", "code", "contains", "count", "counts",
       "covers", "delimits", "do", "does", "dominates", "duration", "durations", "during", "each",
@@ -219,7 +220,7 @@ void StatementReader::ReadKernels() {
   // "kernel flash_fwd", "noyau axpy": a plain word is a name where a name can
   // end, not before an object ("le noyau calcule la trace").
   static const RE2 ends(
-      R"(^\s*(?:$|[.,;:?!"\)]|(?:in|on|of|from|for|with|at|is|and|or|has|takes|runs|en|de|du|dans|pour|sur|avec|est|et|ou|a|dure|prend)\b))");
+      R"(^\s*(?:$|[.,;:?!"\)]|(?:in|on|of|from|for|with|at|is|and|or|has|takes|runs|en|de|du|dans|pour|sur|avec|est|et|ou|a|dure|prend)\b|[a-z]+s\s))");
   ForEach(word_after, [&](const Groups& g) {
     const std::string name = TrimName(text_.Plain(g[2]));
     const std::string lower = absl::AsciiStrToLower(name);

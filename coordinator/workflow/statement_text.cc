@@ -17,7 +17,8 @@ re2::StringPiece Re(absl::string_view text) { return {text.data(), text.size()};
 
 bool IsDigit(char c) { return absl::ascii_isdigit(c); }
 
-bool LooksFrench(absl::string_view lower) {
+// Above zero: French; below: English.
+int FrenchScore(absl::string_view lower) {
   static const std::set<absl::string_view> french = {
       "le",   "la",  "les",  "de",     "du",      "des",      "et",   "est",  "un",   "une",
       "par",  "sur", "dans", "avec",   "pour",    "au",       "que",  "en",   "quel", "quelle",
@@ -30,7 +31,7 @@ bool LooksFrench(absl::string_view lower) {
        absl::StrSplit(lower, absl::ByAnyChar(" \n'(),.;:?!"), absl::SkipEmpty())) {
     score += static_cast<int>(french.count(word)) - static_cast<int>(english.count(word));
   }
-  return score > 0;
+  return score;
 }
 
 // --- numbers -----------------------------------------------------------------
@@ -38,8 +39,8 @@ bool LooksFrench(absl::string_view lower) {
 // Reads one number of a text, in the formats of both languages.
 class NumberReader {
  public:
-  NumberReader(const FoldedText& text, bool french, size_t begin)
-      : text_(text), plain_(text.plain()), french_(french), begin_(begin), at_(begin) {}
+  NumberReader(const FoldedText& text, int french_score, size_t begin)
+      : text_(text), plain_(text.plain()), french_(french_score > 0), english_(french_score < 0), begin_(begin), at_(begin) {}
 
   Number Read() {
     Number number;
@@ -112,10 +113,9 @@ class NumberReader {
         return !french_ || TwoGroupsFollow();
       case ' ':
         if (text_.IsNoBreakSpace(at_)) return true;
-        // "4 096" as French is typed; "128 256 512" is a list.
-        return (french_ || AfterEqualSign()) && first < 3 && At(at_ + 4) != ' '
-                   ? true
-                   : (french_ || AfterEqualSign()) && first < 3 && !IsDigit(At(at_ + 5));
+        // "4 096" as French is typed; "128 256 512" and "1 100 2048" are lists.
+        return first < 3 && (!english_ || AfterEqualSign()) &&
+               !(At(at_ + 4) == ' ' && IsDigit(At(at_ + 5)) && !GroupAfter(at_ + 4));
       default:
         return false;
     }
@@ -202,7 +202,7 @@ class NumberReader {
 
   const FoldedText& text_;
   const std::string& plain_;
-  const bool french_;
+  const bool french_, english_;
   const size_t begin_;
   size_t at_;
   std::string digits_;
@@ -212,7 +212,7 @@ class NumberReader {
 }  // namespace
 
 StatementText::StatementText(absl::string_view text)
-    : folded_(text), work_(folded_.lower()), french_(LooksFrench(folded_.lower())) {
+    : folded_(text), work_(folded_.lower()), french_score_(FrenchScore(folded_.lower())) {
   std::replace(work_.begin(), work_.end(), '\n', ' ');
   for (char& c : work_) {
     if ((c > '\0' && c < ' ') || c == '#') c = ' ';
@@ -251,7 +251,7 @@ void StatementText::FindNumbers() {
       while (at < work_.size() && (absl::ascii_isalnum(work_[at]) || work_[at] == '_')) ++at;
       continue;
     }
-    const Number number = NumberReader(folded_, french_, at).Read();
+    const Number number = NumberReader(folded_, french_score_, at).Read();
     at = number.extent.end;
     std::fill(work_.begin() + static_cast<std::ptrdiff_t>(number.extent.begin),
               work_.begin() + static_cast<std::ptrdiff_t>(number.extent.end), '#');

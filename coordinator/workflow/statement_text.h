@@ -49,15 +49,13 @@ class StatementText {
   // The part between full stops, semicolons and question marks around a place.
   Extent ClauseAround(size_t at) const;
 
-  bool french() const { return french_; }
-
  private:
   void FindFiles();
   void FindNumbers();
 
   FoldedText folded_;
   std::string work_;
-  bool french_;
+  int french_score_;
   std::map<size_t, Number> numbers_;
   std::vector<Extent> files_;
 };
