@@ -64,6 +64,9 @@ absl::Status AddTimelineReasons(const Verdict& verdict, const v1::Timeline& time
   if (overhead && !verdict.kernels.any()) reasons.Add("confidence.kernels_unrated");
   if (timeline.graph_level_trace()) reasons.Add("confidence.graph_level_trace");
   const double floor = draft.parameters().floor_percent;
+  if (verdict.unattributed != nullptr && verdict.unattributed->value() >= floor) {
+    reasons.Add("confidence.idle_unattributed", {{"share", verdict.unattributed}});
+  }
   const double margin = draft.parameters().margin_percent;
   if (verdict.largest_overhead != nullptr &&
       std::abs(verdict.largest_overhead->value() - floor) < margin) {

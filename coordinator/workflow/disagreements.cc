@@ -70,7 +70,7 @@ std::map<Subject, std::vector<Reading>> ReadingsBySubject(const MeasureDraft& dr
     }
     if (GrowsWithTheRun(metric) || DependsOnHost(metric)) continue;
     const v1::Scope& scope = metric.scope();
-    subjects[{metric.id(), scope.kind(), scope.device(), NormalKernelName(scope.name())}].push_back(
+    subjects[{metric.id(), scope.kind(), scope.device(), NormalScopeName(scope.name())}].push_back(
         std::move(reading));
   }
   return subjects;
@@ -94,6 +94,17 @@ Disagreement WorstOf(const std::vector<Reading>& readings) {
   return worst;
 }
 
+// The tool; the capture's label when both readings are of one tool.
+std::string SourceName(const Reading& reading, const Reading& other, const MeasureDraft& draft) {
+  if (reading.tool != other.tool) return reading.tool;
+  for (const v1::CaptureOutcome& capture : draft.out.captures()) {
+    if (capture.artifact_id() == reading.artifact && !capture.label().empty()) {
+      return capture.label();
+    }
+  }
+  return reading.tool;
+}
+
 // One finding a metric id: its worst case.
 void FindToolsDisagree(MeasureDraft& draft) {
   std::map<std::string, Disagreement> by_id;
@@ -109,7 +120,8 @@ void FindToolsDisagree(MeasureDraft& draft) {
     v1::Finding& finding = draft.AddFinding(
         "tools_disagree", v1::SEVERITY_WARNING,
         {{"first", worst.preferred.metric}, {"second", worst.other.metric}},
-        {{"metric", id}, {"first_tool", worst.preferred.tool}, {"second_tool", worst.other.tool}});
+        {{"metric", id}, {"first_tool", SourceName(worst.preferred, worst.other, draft)},
+         {"second_tool", SourceName(worst.other, worst.preferred, draft)}});
     if (worst.preferred.metric->scope().kind() == v1::SCOPE_KIND_KERNEL) {
       finding.mutable_location()->set_kernel(worst.preferred.metric->scope().name());
     }

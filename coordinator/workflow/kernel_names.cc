@@ -123,6 +123,14 @@ std::string NormalKernelName(absl::string_view name) {
   return std::string(DropParameters(plain));
 }
 
+std::string NormalScopeName(absl::string_view name) {
+  const size_t bar = name.rfind('|');
+  if (bar == absl::string_view::npos) return NormalKernelName(name);
+  return absl::StrCat(NormalKernelName(name.substr(0, bar)), name.substr(bar));
+}
+
+bool NamesPart(absl::string_view name) { return name.rfind('|') != absl::string_view::npos; }
+
 std::string BaseKernelName(absl::string_view name) {
   const std::string normal = NormalKernelName(name);
   return normal.substr(0, normal.find('<'));

@@ -15,6 +15,13 @@ namespace solward::workflow {
 //   "void fill<4, Fill<float> >(int, T2)"        -> "fill<4,Fill<float>>"
 std::string NormalKernelName(absl::string_view name);
 
+// The same for the name of a scope, which may name a part of the kernel's metric:
+// "void fill<4>(int)|long_scoreboard" -> "fill<4>|long_scoreboard".
+std::string NormalScopeName(absl::string_view name);
+
+// Whether the name of a scope names such a part.
+bool NamesPart(absl::string_view name);
+
 // The function name alone: "fill".
 std::string BaseKernelName(absl::string_view name);
 

@@ -64,6 +64,7 @@ absl::Status CheckSum(const LaneView& lane, v1::ScopeKind kind) {
   for (const SharePart& part : kShareParts) {
     if (!part.disjoint) continue;
     const Metric* share = lane.Find(part.share_id, kind);
+    if (share == nullptr && part.share_id == kUnattributedShare) continue;
     if (share == nullptr) {
       return MakeError(absl::StatusCode::kInternal, "SHARES_INCOMPLETE",
                        absl::StrCat("timeline of device ", lane.device(), ", rank ", lane.rank(),
@@ -224,6 +225,7 @@ absl::StatusOr<Verdict> JudgeLane(const LaneView& lane, const std::vector<RatedK
   ASSIGN_OR_RETURN(verdict.kernels, RateTimeline(lane, *kernel_share, rated, draft));
   ASSIGN_OR_RETURN(const std::vector<Overhead> overheads, Overheads(lane, kind, draft));
   if (!overheads.empty()) verdict.largest_overhead = overheads.front().entry.share;
+  verdict.unattributed = lane.Find(kUnattributedShare, kind);
 
   std::vector<const Metric*> busy;
   for (const char* id : {"gpu_busy_share", "idle_queued_share"}) {

@@ -28,6 +28,7 @@ struct Verdict {
   bool host_side_failed = false;             // a larger host-side overhead failed its floor test
   const Metric* flip_step_time = nullptr;    // of an undetermined host-side verdict
   const Metric* largest_overhead = nullptr;  // its share
+  const Metric* unattributed = nullptr;      // share of idle without a known cause
 
   v1::BottleneckClass primary() const;
 };

@@ -2,6 +2,8 @@
 #ifndef SOLWARD_COORDINATOR_WORKFLOW_SHARES_H_
 #define SOLWARD_COORDINATOR_WORKFLOW_SHARES_H_
 
+#include "absl/strings/string_view.h"
+
 namespace solward::workflow {
 
 struct SharePart {
@@ -9,6 +11,9 @@ struct SharePart {
   const char* time_id;
   bool disjoint;  // these sum to the window
 };
+
+// Idle whose cause the capture does not hold; the only part a tool may leave out.
+inline constexpr absl::string_view kUnattributedShare = "idle_unattributed_share";
 
 inline constexpr SharePart kShareParts[] = {
     {"kernel_share", "kernel_time", true},
@@ -18,6 +23,7 @@ inline constexpr SharePart kShareParts[] = {
     {"idle_host_share", "idle_host_time", true},
     {"idle_sync_share", "idle_sync_time", true},
     {"idle_launch_share", "idle_launch_time", true},
+    {"idle_unattributed_share", "idle_unattributed_time", true},
     {"gpu_busy_share", "gpu_busy_time", false},
     {"idle_share", "idle_time", false},
     {"communication_share", "communication_time", false},

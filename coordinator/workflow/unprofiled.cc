@@ -20,6 +20,7 @@ struct IdleTimes {
   const Metric* queued;
   const Metric* host;
   const Metric* sync;
+  const Metric* unattributed;  // nullptr: every cause is known
 };
 
 absl::Status AddRescaled(absl::string_view part, const Inputs& inputs, const LaneView& lane,
@@ -41,7 +42,12 @@ absl::Status AddRescaledIdle(const IdleTimes& idle, const Metric* step, const Me
   RETURN_IF_ERROR(AddRescaled("idle_host", inputs, lane, timeline, draft));
   inputs.emplace_back("sync", idle.sync);
   RETURN_IF_ERROR(AddRescaled("idle_sync", inputs, lane, timeline, draft));
-  return AddRescaled("idle_launch", inputs, lane, timeline, draft);
+  if (idle.unattributed == nullptr || idle.unattributed->value() <= 0) {
+    return AddRescaled("idle_launch", inputs, lane, timeline, draft);
+  }
+  inputs.emplace_back("unattributed", idle.unattributed);
+  RETURN_IF_ERROR(AddRescaled("idle_unattributed", inputs, lane, timeline, draft));
+  return AddRescaled("idle_launch_rest", inputs, lane, timeline, draft);
 }
 
 // Causes keep their absolute time in the order queued, host, sync; launch takes
@@ -52,7 +58,8 @@ absl::Status AddRescaledShares(const Metric* step, const LaneView& lane, v1::Tim
     return lane.Find(absl::StrCat(part, "_time"), v1::SCOPE_KIND_STEP);
   };
   const Metric* busy = time("gpu_busy");
-  const IdleTimes idle = {time("idle_queued"), time("idle_host"), time("idle_sync")};
+  const IdleTimes idle = {time("idle_queued"), time("idle_host"), time("idle_sync"),
+                          time("idle_unattributed")};
   if (busy == nullptr || idle.queued == nullptr || idle.host == nullptr || idle.sync == nullptr) {
     return absl::OkStatus();
   }

@@ -15,9 +15,8 @@ namespace {
 // The kernel table has the rest.
 constexpr size_t kKernelsPerMetric = 10;
 
-// "kernel|reason" is a metric of the kernel.
 std::string KernelOf(const v1::Scope& scope) {
-  return NormalKernelName(absl::string_view(scope.name()).substr(0, scope.name().find('|')));
+  return NormalKernelName(absl::string_view(scope.name()).substr(0, scope.name().rfind('|')));
 }
 
 // Longest kernel first, by normal name.
@@ -58,7 +57,7 @@ std::vector<const Metric*> Preferred(const MeasureDraft& draft,
       candidate.artifact = source->artifact_id();
     }
     const v1::Scope& scope = metric->scope();
-    subjects[{scope.kind(), scope.device(), NormalKernelName(scope.name())}].push_back(candidate);
+    subjects[{scope.kind(), scope.device(), NormalScopeName(scope.name())}].push_back(candidate);
   }
   std::set<const Metric*> superseded;
   for (const auto& [subject, candidates] : subjects) {
@@ -75,6 +74,13 @@ std::vector<const Metric*> Preferred(const MeasureDraft& draft,
     if (superseded.count(metric) == 0) kept.push_back(metric);
   }
   return kept;
+}
+
+// Parts of a metric ("kernel|read") stand for it only when there is no whole.
+void DropParts(std::vector<const Metric*>& metrics) {
+  const auto is_part = [](const Metric* metric) { return NamesPart(metric->scope().name()); };
+  if (std::all_of(metrics.begin(), metrics.end(), is_part)) return;
+  metrics.erase(std::remove_if(metrics.begin(), metrics.end(), is_part), metrics.end());
 }
 
 // In scope UNSPECIFIED: the catalogue's own scope, with steps beside it (the
@@ -97,6 +103,8 @@ std::vector<const Metric*> InWantedScope(const MeasureDraft& draft, const Wanted
       others.push_back(metric);
     }
   }
+  DropParts(chosen);
+  DropParts(others);
   if (wanted.scope != v1::SCOPE_KIND_UNSPECIFIED) return chosen;
   chosen.insert(chosen.end(), steps.begin(), steps.end());
   return chosen.empty() ? others : chosen;
