@@ -1,5 +1,5 @@
-// The perf-profiling-specialist: reads captures of ncu, nsys, torch.profiler
-// and nvidia-smi and answers with metrics.
+// The profiling specialist: recorded captures into metrics. It chooses how to
+// read them; only artifact ids leave it.
 #ifndef SOLWARD_AGENTS_PROFILING_PROFILING_SPECIALIST_H_
 #define SOLWARD_AGENTS_PROFILING_PROFILING_SPECIALIST_H_
 

@@ -1,27 +1,29 @@
-#include "agents/profiling/recompute_counters.h"
-
+// Rows of an ncu CSV or of nvidia-smi, as a provenance cites them.
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agents/profiling/recompute.h"
 #include "common/status.h"
 
 namespace solward::profiling {
 namespace {
 
 using readers::CounterLaunch;
-using readers::CounterReport;
+using readers::CounterRule;
 using readers::CounterValue;
 
-bool InRanges(const v1::RowSelection& rows, int64_t id) {
-  if (rows.ranges().empty()) return true;
-  return std::any_of(rows.ranges().begin(), rows.ranges().end(), [id](const v1::RowRange& range) {
-    return range.first() <= id && id <= range.last();
-  });
+bool Selected(const v1::RowSelection& rows, int64_t id) {
+  return rows.ranges().empty() ||
+         std::any_of(rows.ranges().begin(), rows.ranges().end(),
+                     [id](const v1::RowRange& r) { return id >= r.first() && id <= r.last(); });
 }
 
-// Value of one condition; empty when there is none of that column.
+absl::Status NotFound(const v1::Measured& measured, absl::string_view what) {
+  return MakeError(absl::StatusCode::kNotFound, "ROWS_NOT_FOUND",
+                   absl::StrCat(measured.raw_name(), ": ", what));
+}
+
 std::string Condition(const v1::RowSelection& rows, absl::string_view column) {
   for (const v1::RowCondition& condition : rows.conditions()) {
     if (condition.column() == column) return condition.value();
@@ -29,111 +31,83 @@ std::string Condition(const v1::RowSelection& rows, absl::string_view column) {
   return "";
 }
 
-absl::Status NotFound(absl::string_view what) {
-  return MakeError(absl::StatusCode::kNotFound, "ROWS_NOT_FOUND",
-                   absl::StrCat("the artifact does not hold ", what));
-}
-
-// The cell a raw name speaks of: the tool's own name, or the printed
-// "Section/Metric" of a details page.
-const CounterValue* FindCell(const CounterLaunch& launch, const std::string& raw_name) {
-  const auto direct = launch.values.find(raw_name);
-  if (direct != launch.values.end()) return &direct->second;
-  for (const auto& [name, printed] : launch.printed_names) {
-    if (printed != raw_name) continue;
-    const auto cell = launch.values.find(name);
-    if (cell != launch.values.end()) return &cell->second;
+// The value printed under this name: a column of the raw page, "Section/Metric"
+// of the details page.
+const CounterValue* ValueNamed(const CounterLaunch& launch, const std::string& printed) {
+  for (const auto& [key, name] : launch.printed_names) {
+    if (name == printed) {
+      const auto found = launch.values.find(key);
+      return found == launch.values.end() ? nullptr : &found->second;
+    }
   }
-  return nullptr;
+  const auto found = launch.values.find(printed);
+  return found == launch.values.end() ? nullptr : &found->second;
 }
 
-absl::StatusOr<double> RecomputeRule(const CounterReport& report, const v1::Measured& measured) {
+// From the reader's base unit to the one of the cited scale; they differ where
+// the tool prints no unit (kHz of a device attribute).
+double UnitRatio(const v1::Measured& measured, double reader_scale) {
+  const double cited = measured.unit_scale() == 0 ? 1 : measured.unit_scale();
+  return cited / reader_scale;
+}
+
+absl::StatusOr<double> RecomputeRule(const readers::CounterReport& report,
+                                     const v1::Measured& measured) {
   std::vector<double> values;
-  for (const readers::CounterRule& rule : report.rules) {
-    if (rule.estimated_speedup_percent < 0 || !InRanges(measured.rows(), rule.launch_id) ||
+  for (const CounterRule& rule : report.rules) {
+    if (!Selected(measured.rows(), rule.launch_id) || rule.estimated_speedup_percent < 0 ||
         rule.section != Condition(measured.rows(), "Section Name") ||
         rule.rule != Condition(measured.rows(), "Rule Name")) {
       continue;
     }
     values.push_back(rule.estimated_speedup_percent);
   }
-  return AggregateValues(std::move(values), measured.aggregation(), measured.samples());
+  return Aggregate(values, measured.aggregation());
 }
 
 }  // namespace
 
-absl::StatusOr<double> AggregateValues(std::vector<double> values, v1::Aggregation aggregation,
-                                       uint64_t samples) {
-  const double count = static_cast<double>(values.size());
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  switch (aggregation) {
-    case v1::AGGREGATION_COUNT: return count;
-    case v1::AGGREGATION_SUM: return sum;
-    case v1::AGGREGATION_COUNT_PER_STEP:
-    case v1::AGGREGATION_SUM_PER_STEP:
-      if (samples == 0) return NotFound("steps to divide by (samples is 0)");
-      return (aggregation == v1::AGGREGATION_SUM_PER_STEP ? sum : count) /
-             static_cast<double>(samples);
-    default: break;
-  }
-  if (values.empty()) return NotFound("any row that the provenance selects");
-  std::sort(values.begin(), values.end());
-  switch (aggregation) {
-    case v1::AGGREGATION_SINGLE:
-      if (values.size() == 1) return values.front();
-      return NotFound(absl::StrCat("exactly one row; it holds ", values.size()));
-    case v1::AGGREGATION_MEAN: return sum / count;
-    case v1::AGGREGATION_MIN: return values.front();
-    case v1::AGGREGATION_MAX: return values.back();
-    case v1::AGGREGATION_MEDIAN: {
-      const size_t middle = values.size() / 2;
-      return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-    }
-    default:
-      return MakeError(absl::StatusCode::kUnimplemented, "AGGREGATION_NOT_OVER_ROWS",
-                       absl::StrCat(v1::Aggregation_Name(aggregation), " is not over rows"));
-  }
-}
-
-absl::StatusOr<double> RecomputeCounter(const CounterReport& report, const v1::Measured& measured) {
+absl::StatusOr<double> RecomputeCounter(const readers::CounterReport& report,
+                                        const v1::Measured& measured) {
   if (measured.rows().table() != report.table) {
-    return NotFound(absl::StrCat("a page \"", measured.rows().table(), "\"; it is the page \"",
-                                 report.table, "\""));
+    return NotFound(measured, absl::StrCat("the capture is the ", report.table, " page, not ",
+                                           measured.rows().table()));
   }
-  if (!Condition(measured.rows(), "Rule Name").empty()) return RecomputeRule(report, measured);
+  if (measured.raw_name() == "Estimated Speedup") return RecomputeRule(report, measured);
   std::vector<double> values;
+  double ratio = 0;
   for (const CounterLaunch& launch : report.launches) {
-    if (!InRanges(measured.rows(), launch.id)) continue;
+    if (!Selected(measured.rows(), launch.id)) continue;
     if (measured.aggregation() == v1::AGGREGATION_COUNT) {
       values.push_back(1);
       continue;
     }
-    const CounterValue* cell = FindCell(launch, measured.raw_name());
-    if (cell == nullptr) {
-      return NotFound(absl::StrCat(measured.raw_name(), " for launch ", launch.id));
+    const CounterValue* value = ValueNamed(launch, measured.raw_name());
+    if (value == nullptr) {
+      return NotFound(measured, absl::StrCat("launch ", launch.id, " has no such value"));
     }
-    // Without a printed unit the scale is the metric's own (device attributes).
-    const bool scaled_by_metric = cell->unit.empty() && measured.unit_scale() != 0;
-    values.push_back(cell->value * (scaled_by_metric ? measured.unit_scale() : 1));
+    if (values.empty()) ratio = UnitRatio(measured, value->unit_scale);
+    values.push_back(value->value);
   }
-  return AggregateValues(std::move(values), measured.aggregation(), measured.samples());
+  ASSIGN_OR_RETURN(const double value, Aggregate(values, measured.aggregation()));
+  return measured.aggregation() == v1::AGGREGATION_COUNT ? value : value * ratio;
 }
 
-absl::StatusOr<double> RecomputeSmi(const readers::SmiReport& report,
-                                    const v1::Measured& measured) {
-  const std::string device_text = Condition(measured.rows(), "device");
-  int32_t device = -1;
-  if (!device_text.empty() && !absl::SimpleAtoi(device_text, &device)) {
-    return NotFound(absl::StrCat("a device \"", device_text, "\""));
-  }
+absl::StatusOr<double> RecomputeSample(const readers::SmiReport& report,
+                                       const v1::Measured& measured) {
   std::vector<double> values;
+  double ratio = 1;
   for (const readers::SmiSample& sample : report.samples) {
-    if (!InRanges(measured.rows(), sample.row)) continue;
-    if (!device_text.empty() && sample.device != device) continue;
-    const auto field = sample.values.find(measured.raw_name());
-    if (field != sample.values.end()) values.push_back(field->second.value);
+    if (!Selected(measured.rows(), sample.row)) continue;
+    const auto found = sample.values.find(measured.raw_name());
+    if (found == sample.values.end()) {
+      return NotFound(measured, absl::StrCat("row ", sample.row, " has no such value"));
+    }
+    if (values.empty()) ratio = UnitRatio(measured, found->second.unit_scale);
+    values.push_back(found->second.value);
   }
-  return AggregateValues(std::move(values), measured.aggregation(), measured.samples());
+  ASSIGN_OR_RETURN(const double value, Aggregate(values, measured.aggregation()));
+  return value * ratio;
 }
 
 }  // namespace solward::profiling
