@@ -22,9 +22,7 @@ struct Message {
   std::string en, fr;
   std::set<std::string, std::less<>> placeholders;  // the same in both languages
 
-  const std::string& In(Language language) const {
-    return language == Language::kFrench ? fr : en;
-  }
+  const std::string& In(Language language) const { return language == Language::kFrench ? fr : en; }
 };
 
 // Immutable once built; safe to share between threads.
@@ -60,7 +58,7 @@ std::string ClassTerm(v1::BottleneckClass bottleneck_class);
 
 // A text cut at its placeholders, in order.
 struct TextPart {
-  std::string text;         // literal, or the placeholder's name
+  std::string text;  // literal, or the placeholder's name
   bool is_placeholder = false;
 };
 std::vector<TextPart> SplitText(absl::string_view text);

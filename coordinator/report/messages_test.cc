@@ -86,9 +86,9 @@ TEST(BuiltInMessages, HaveAWordForEveryEnumValue) {
 }
 
 TEST(BuiltInMessages, KeepTheSeedsClassWordsInBothLanguages) {
-  for (const char* word : {"compute-bound", "memory-bound", "launch-overhead",
-                           "communication-bound", "sync-bound", "host-bound", "transfer-bound",
-                           "latency-bound"}) {
+  for (const char* word :
+       {"compute-bound", "memory-bound", "launch-overhead", "communication-bound", "sync-bound",
+        "host-bound", "transfer-bound", "latency-bound"}) {
     std::string id = absl::StrCat("class.", word);
     std::replace(id.begin(), id.end(), '-', '_');
     const Message* message = BuiltInMessages().Find(id);

@@ -46,10 +46,8 @@ std::string WithoutListNumber(const std::string& line) {
 
 }  // namespace
 
-std::vector<std::string> NumbersWithoutMetric(const std::string& markdown,
-                                              const v1::Report& report,
-                                              const MetricCatalogue& catalogue,
-                                              Language language) {
+std::vector<std::string> NumbersWithoutMetric(const std::string& markdown, const v1::Report& report,
+                                              const MetricCatalogue& catalogue, Language language) {
   std::vector<std::pair<std::string, std::string>> known, keys;
   for (const v1::Metric& metric : report.all_metrics()) {
     const MetricDefinition* definition = catalogue.Find(metric.id());

@@ -14,10 +14,8 @@ namespace solward::report {
 // What is left of a Markdown report that is no metric of it: lines with a digit
 // that stands neither in code, nor in a key, nor in "<value as the catalogue
 // prints it> [<key>]", nor in the number of a list item. Empty when all is well.
-std::vector<std::string> NumbersWithoutMetric(const std::string& markdown,
-                                              const v1::Report& report,
-                                              const MetricCatalogue& catalogue,
-                                              Language language);
+std::vector<std::string> NumbersWithoutMetric(const std::string& markdown, const v1::Report& report,
+                                              const MetricCatalogue& catalogue, Language language);
 
 }  // namespace solward::report
 

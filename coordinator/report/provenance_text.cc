@@ -50,6 +50,13 @@ std::string KeyList(const std::vector<std::string>& keys, absl::string_view to) 
   return absl::StrJoin(parts, ", ");
 }
 
+std::string PlaceName(const v1::Scope& scope) {
+  std::vector<std::string> where;
+  if (scope.device() >= 0) where.push_back(absl::StrCat("GPU ", scope.device()));
+  if (scope.rank() >= 0) where.push_back(absl::StrCat("rank ", scope.rank()));
+  return where.empty() ? "" : CodeSpan(absl::StrJoin(where, " "));
+}
+
 // What metrics must share to be told in one line.
 std::string GroupOf(const v1::Metric& metric) {
   const v1::Measured& measured = metric.provenance().measured();
@@ -127,7 +134,8 @@ std::string ProvenanceText::MeasuredText(const v1::Measured& measured) const {
                          : absl::StrCat(range.first(), "–", range.last()));
   }
   if (!ranges.empty()) {
-    parts.push_back(absl::StrCat(writer_.Label("provenance.rows"), " ", absl::StrJoin(ranges, ", ")));
+    parts.push_back(
+        absl::StrCat(writer_.Label("provenance.rows"), " ", absl::StrJoin(ranges, ", ")));
   }
   if (rows.window_start_ns() != 0 || rows.window_end_ns() != 0) {
     parts.push_back(absl::StrCat(writer_.Label("provenance.window"), " ", rows.window_start_ns(),
@@ -177,17 +185,16 @@ absl::StatusOr<std::string> ProvenanceText::DerivedText(const v1::Derived& deriv
     RETURN_IF_ERROR(writer_.Find(input.metric_key()).status());
     inputs.push_back(absl::StrCat(CodeSpan(input.name()), " [", input.metric_key(), "]"));
   }
-  return absl::StrCat(
-      writer_.Label("provenance.derived"), ", ",
-      CodeSpan(formula == nullptr ? derived.formula_id() : formula->expression), " ",
-      writer_.Label("provenance.with"), " ", absl::StrJoin(inputs, ", "));
+  return absl::StrCat(writer_.Label("provenance.derived"), ", ",
+                      CodeSpan(formula == nullptr ? derived.formula_id() : formula->expression),
+                      " ", writer_.Label("provenance.with"), " ", absl::StrJoin(inputs, ", "));
 }
 
 std::string ProvenanceText::ReferenceText(const v1::Reference& reference) const {
-  std::string text = absl::StrCat(
-      writer_.Label(absl::StrCat("provenance.table.", reference.table())), ", ",
-      CodeSpan(absl::StrCat(reference.row(), reference.column().empty() ? "" : ", ",
-                            reference.column())));
+  std::string text =
+      absl::StrCat(writer_.Label(absl::StrCat("provenance.table.", reference.table())), ", ",
+                   CodeSpan(absl::StrCat(reference.row(), reference.column().empty() ? "" : ", ",
+                                         reference.column())));
   if (!reference.source().empty()) {
     absl::StrAppend(&text, ", ", writer_.Label("provenance.source"), " ",
                     CodeSpan(reference.source()));
@@ -212,8 +219,8 @@ absl::StatusOr<std::string> ProvenanceText::Long(const v1::Metric& metric) const
     }
     case v1::Provenance::kGiven: {
       const v1::Given& given = provenance.given();
-      std::string text = absl::StrCat(writer_.Label("provenance.given"), ", ",
-                                      CodeSpan(given.field()));
+      std::string text =
+          absl::StrCat(writer_.Label("provenance.given"), ", ", CodeSpan(given.field()));
       if (!given.text().empty()) absl::StrAppend(&text, ", ", writer_.Quotation(given.text()));
       return text;
     }
@@ -224,6 +231,10 @@ absl::StatusOr<std::string> ProvenanceText::Long(const v1::Metric& metric) const
   }
   return MakeError(absl::StatusCode::kInternal, "REPORT_PROVENANCE_MISSING",
                    absl::StrCat("report: metric \"", metric.key(), "\" has no provenance"));
+}
+
+std::string ProvenanceText::PlaceText(const v1::Scope& scope) const {
+  return several_places_ ? PlaceName(scope) : "";
 }
 
 std::string ProvenanceText::ScopeText(const v1::Scope& scope) const {
@@ -238,13 +249,9 @@ std::string ProvenanceText::ScopeText(const v1::Scope& scope) const {
   if (scope.kind() == v1::SCOPE_KIND_STEP) parts.push_back(writer_.Label("scope.step"));
   if (!name.empty()) parts.push_back(CodeSpan(writer_.KernelName(name)));
   if (!detail.empty()) parts.push_back(CodeSpan(detail));
-  const bool place = several_places_ || scope.kind() == v1::SCOPE_KIND_DEVICE;
-  if (place && (scope.device() >= 0 || scope.rank() >= 0)) {
-    std::vector<std::string> where;
-    if (scope.device() >= 0) where.push_back(absl::StrCat("GPU ", scope.device()));
-    if (scope.rank() >= 0) where.push_back(absl::StrCat("rank ", scope.rank()));
-    parts.push_back(CodeSpan(absl::StrJoin(where, " ")));
-  }
+  const bool device = scope.kind() == v1::SCOPE_KIND_DEVICE;
+  std::string place = device ? PlaceName(scope) : PlaceText(scope);
+  if (!place.empty()) parts.push_back(std::move(place));
   return absl::StrJoin(parts, ", ");
 }
 

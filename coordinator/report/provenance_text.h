@@ -31,6 +31,9 @@ class ProvenanceText {
   // speaks of one.
   std::string ScopeText(const v1::Scope& scope) const;
 
+  // "`GPU 0 rank 1`"; empty where the whole report speaks of one place.
+  std::string PlaceText(const v1::Scope& scope) const;
+
  private:
   std::string LabelOf(absl::string_view artifact_id) const;
   std::string MeasuredText(const v1::Measured& measured) const;

@@ -98,8 +98,10 @@ void MarkdownWriter::WriteTitle() {
                   "\n");
   if (!report_.has_created_time()) return;
   const absl::Time time = absl::FromUnixSeconds(report_.created_time().seconds());
-  absl::StrAppend(&out_, "\n", Labelled("label.created", CodeSpan(absl::FormatTime(
-                                   "%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone()))), "\n");
+  absl::StrAppend(&out_, "\n",
+                  Labelled("label.created", CodeSpan(absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time,
+                                                                      absl::UTCTimeZone()))),
+                  "\n");
 }
 
 absl::Status MarkdownWriter::WriteSummary() {
@@ -252,15 +254,16 @@ void MarkdownWriter::WriteUnmeasured() {
   Subsection("label.unmeasured");
   for (const v1::UnmeasuredMetric& metric : report_.metrics().unmeasured()) {
     const std::string scope = provenance_.ScopeText(metric.scope());
-    const std::string reason = EnumTerm("unmeasured", "UNMEASURED_REASON_",
-                                        v1::UnmeasuredReason_Name(metric.reason()));
+    const std::string reason =
+        EnumTerm("unmeasured", "UNMEASURED_REASON_", v1::UnmeasuredReason_Name(metric.reason()));
     absl::StrAppend(&out_, "- **", text_.MetricName(metric.id()), "**",
                     scope.empty() ? "" : absl::StrCat(" (", scope, ")"), "\n  ",
                     text_.Label(reason));
     if (!metric.detail().empty()) absl::StrAppend(&out_, " ", text_.Quotation(metric.detail()));
     out_ += "\n";
     if (!metric.remedy().empty()) {
-      absl::StrAppend(&out_, "  ", Labelled("label.remedy", text_.Quotation(metric.remedy())), "\n");
+      absl::StrAppend(&out_, "  ", Labelled("label.remedy", text_.Quotation(metric.remedy())),
+                      "\n");
     }
   }
 }
@@ -277,8 +280,8 @@ void MarkdownWriter::WriteEnvironment() {
     absl::StrAppend(&lines, "- ", Labelled("label.gpus", absl::StrJoin(gpus, ", ")), "\n");
   }
   if (!environment.driver_version().empty()) {
-    absl::StrAppend(&lines, "- ",
-                    Labelled("label.driver", CodeSpan(environment.driver_version())), "\n");
+    absl::StrAppend(&lines, "- ", Labelled("label.driver", CodeSpan(environment.driver_version())),
+                    "\n");
   }
   if (!environment.cuda_version().empty()) {
     absl::StrAppend(&lines, "- ", Labelled("label.cuda", CodeSpan(environment.cuda_version())),
@@ -286,8 +289,8 @@ void MarkdownWriter::WriteEnvironment() {
   }
   std::set<std::string> tools;
   for (const v1::ToolVersion& tool : environment.tools()) {
-    tools.insert(CodeSpan(absl::StrCat(tool.tool(), tool.version().empty() ? "" : " ",
-                                       tool.version())));
+    tools.insert(
+        CodeSpan(absl::StrCat(tool.tool(), tool.version().empty() ? "" : " ", tool.version())));
   }
   if (!tools.empty()) {
     absl::StrAppend(&lines, "- ", Labelled("label.tools", absl::StrJoin(tools, ", ")), "\n");
@@ -309,8 +312,8 @@ absl::Status MarkdownWriter::WriteFindings() {
   int number = 0;
   for (const v1::ReportedFinding& reported : report_.findings().findings()) {
     ASSIGN_OR_RETURN(const std::string sentence, text_.Sentence(reported.statement()));
-    const std::string severity = EnumTerm("severity", "SEVERITY_",
-                                          v1::Severity_Name(reported.finding().severity()));
+    const std::string severity =
+        EnumTerm("severity", "SEVERITY_", v1::Severity_Name(reported.finding().severity()));
     absl::StrAppend(&out_, ++number, ". ");
     if (reported.finding().severity() > v1::SEVERITY_INFO) {
       absl::StrAppend(&out_, "**", text_.Label(severity), "** ");
@@ -354,7 +357,9 @@ absl::Status MarkdownWriter::WriteEvidence(const v1::ReportedFinding& reported) 
   for (const auto& [name, key] : reported.finding().metric_keys()) {
     if (!said.insert(key).second) continue;
     ASSIGN_OR_RETURN(const v1::Metric* metric, text_.Find(key));
-    evidence.insert(absl::StrCat(text_.MetricName(metric->id()), " ", text_.Value(*metric)));
+    const std::string place = provenance_.PlaceText(metric->scope());
+    evidence.insert(absl::StrCat(text_.MetricName(metric->id()), place.empty() ? "" : " ", place,
+                                 " ", text_.Value(*metric)));
   }
   if (evidence.empty()) return absl::OkStatus();
   absl::StrAppend(&out_, "   ", Labelled("label.evidence", absl::StrJoin(evidence, "; ")), "\n");
@@ -392,9 +397,9 @@ absl::StatusOr<std::string> MarkdownWriter::EffectText(const v1::EffectBound& ef
   const std::string base = effect.basis() == v1::EFFECT_BASIS_TOOL_ESTIMATE
                                ? ""
                                : absl::StrCat(" ", text_.Label(text_.BaseTerm(*metric)));
-  return absl::StrCat(text_.Label("label.at_most"), " ", text_.Value(*metric), base, ", ",
-                      text_.Label(EnumTerm("effect", "EFFECT_BASIS_",
-                                           v1::EffectBasis_Name(effect.basis()))));
+  return absl::StrCat(
+      text_.Label("label.at_most"), " ", text_.Value(*metric), base, ", ",
+      text_.Label(EnumTerm("effect", "EFFECT_BASIS_", v1::EffectBasis_Name(effect.basis()))));
 }
 
 absl::Status MarkdownWriter::WriteRecommendation(const v1::Recommendation& recommendation) {

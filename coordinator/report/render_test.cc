@@ -1,3 +1,5 @@
+#include "coordinator/report/render.h"
+
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
@@ -12,7 +14,6 @@
 #include "coordinator/report/markdown_table.h"
 #include "coordinator/report/number_check.h"
 #include "coordinator/report/provenance_text.h"
-#include "coordinator/report/render.h"
 #include "coordinator/report/text_writer.h"
 
 namespace solward::report {
@@ -84,9 +85,9 @@ class EveryNumber : public ::testing::TestWithParam<Language> {};
 
 TEST_P(EveryNumber, IsAMetricFollowedByItsKey) {
   const v1::Report report = GoldenReport();
-  EXPECT_THAT(NumbersWithoutMetric(Markdown(report, GetParam()), report, BuiltInCatalogue(),
-                                   GetParam()),
-              IsEmpty());
+  EXPECT_THAT(
+      NumbersWithoutMetric(Markdown(report, GetParam()), report, BuiltInCatalogue(), GetParam()),
+      IsEmpty());
 }
 
 TEST_P(EveryNumber, ChangedByOneDigitIsNoticed) {

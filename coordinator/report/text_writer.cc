@@ -22,12 +22,14 @@ absl::Status Internal(absl::string_view reason, absl::string_view message) {
 }
 
 bool HasDigit(absl::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return absl::ascii_isdigit(c); });
+  return std::any_of(text.begin(), text.end(),
+                     [](unsigned char c) { return absl::ascii_isdigit(c); });
 }
 
 std::string OneLine(absl::string_view text) {
   std::string clean = CleanUtf8(text);
-  std::replace_if(clean.begin(), clean.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  std::replace_if(
+      clean.begin(), clean.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return std::string(absl::StripAsciiWhitespace(clean));
 }
 
@@ -87,9 +89,8 @@ TextWriter::TextWriter(const google::protobuf::RepeatedPtrField<v1::Metric>& met
 absl::StatusOr<const v1::Metric*> TextWriter::Find(absl::string_view key) const {
   auto it = by_key_.find(key);
   if (it == by_key_.end()) {
-    return Internal("REPORT_METRIC_MISSING",
-                    absl::StrCat("report: a part refers to metric \"", key,
-                                 "\", which all_metrics does not hold"));
+    return Internal("REPORT_METRIC_MISSING", absl::StrCat("report: a part refers to metric \"", key,
+                                                          "\", which all_metrics does not hold"));
   }
   return it->second;
 }

@@ -14,9 +14,8 @@ using Condition = RecommendationCondition;
 
 constexpr absl::string_view kFile = "recommendations.yaml";
 
-void ReadCondition(const YAML::Node& node, const std::string& where,
-                   const MetricCatalogue& metrics, YamlMap& entry,
-                   std::vector<Condition>& conditions) {
+void ReadCondition(const YAML::Node& node, const std::string& where, const MetricCatalogue& metrics,
+                   YamlMap& entry, std::vector<Condition>& conditions) {
   YamlMap map(node, where);
   Condition condition;
   condition.metric = map.String("metric", "");
@@ -71,8 +70,8 @@ void ReadEffect(YamlMap& map, RecommendationEntry& entry) {
   } else if (effect == "clock") {
     entry.effect = RecommendationEntry::Effect::kClock;
   } else {
-    map.Fail(absl::StrCat("\"effect\": expected class, share, clock or none, found \"", effect,
-                          "\""));
+    map.Fail(
+        absl::StrCat("\"effect\": expected class, share, clock or none, found \"", effect, "\""));
   }
 }
 

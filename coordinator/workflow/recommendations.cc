@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "coordinator/report/messages.h"
 #include "common/status.h"
+#include "coordinator/report/messages.h"
 
 namespace solward::workflow {
 namespace {
@@ -51,8 +51,7 @@ class Recommender {
   Answer DecideAll(const std::vector<Condition>& conditions, const std::string& kernel) const;
   std::string KernelOf(v1::BottleneckClass limit) const;
   absl::StatusOr<const v1::Metric*> Bound(const RecommendationEntry& entry,
-                                          const v1::RankedClass& ranked,
-                                          const std::string& kernel);
+                                          const v1::RankedClass& ranked, const std::string& kernel);
   bool HasFinding(absl::string_view id) const;
   void AddToolRules();
   void AddMissingEvidence();
@@ -107,7 +106,8 @@ Answer Recommender::Decide(const Condition& condition, const std::string& kernel
     if (condition.is == Condition::Is::kAbsent) return found ? Answer::kNo : Answer::kYes;
     return found ? Answer::kYes : Answer::kUndecided;
   }
-  const v1::Metric* metric = kernel.empty() ? nullptr : input_.FindOfKernel(condition.metric, kernel);
+  const v1::Metric* metric =
+      kernel.empty() ? nullptr : input_.FindOfKernel(condition.metric, kernel);
   if (metric == nullptr) metric = input_.FindAny(condition.metric);
   const bool present = metric != nullptr && metric->value() != 0;
   switch (condition.is) {

@@ -21,7 +21,7 @@ struct RecommendationCondition {
   std::string metric;   // catalogue id, or
   std::string finding;  // finding id
   Is is = Is::kPresent;
-  double value = 0;     // in the metric's unit
+  double value = 0;  // in the metric's unit
 };
 
 struct RecommendationEntry {

@@ -18,8 +18,8 @@ absl::StatusOr<v1::Report> MakeReport(const std::string& analysis_id,
   ReportInput input(understanding, measurement, classification, knowledge);
   v1::Report report;
   report.set_analysis_id(analysis_id);
-  *report.mutable_created_time() = google::protobuf::util::TimeUtil::TimeTToTimestamp(
-      std::time(nullptr));
+  *report.mutable_created_time() =
+      google::protobuf::util::TimeUtil::TimeTToTimestamp(std::time(nullptr));
   *report.mutable_captures() = measurement.captures();
   *report.mutable_environment() = measurement.environment();
   *report.mutable_artifacts() = measurement.artifacts();

@@ -89,8 +89,7 @@ void FindingsWriter::AddBottlenecks() {
     AddBottleneck(ranked.bottleneck_class(), &ranked,
                   first || heavy ? v1::SEVERITY_WARNING : v1::SEVERITY_INFO);
   }
-  if (!primary_ranked && IsUndetermined(primary) &&
-      primary != v1::BOTTLENECK_CLASS_UNSPECIFIED) {
+  if (!primary_ranked && IsUndetermined(primary) && primary != v1::BOTTLENECK_CLASS_UNSPECIFIED) {
     AddBottleneck(primary, nullptr, v1::SEVERITY_WARNING);
   }
 }
@@ -156,9 +155,9 @@ void FindingsWriter::AddObserved(const v1::Finding& finding) {
   if (!finding.detail().empty()) arguments["detail"].set_quotation(finding.detail());
 
   const report::Message* message = report::BuiltInMessages().Find(statement.message_id());
-  const bool complete =
-      message != nullptr && std::all_of(message->placeholders.begin(), message->placeholders.end(),
-                                        [&](const auto& name) { return arguments.count(name) > 0; });
+  const bool complete = message != nullptr &&
+                        std::all_of(message->placeholders.begin(), message->placeholders.end(),
+                                    [&](const auto& name) { return arguments.count(name) > 0; });
   if (!complete) {
     const bool words = arguments.count("detail") > 0;
     v1::Statement other;
@@ -189,7 +188,8 @@ void FindingsWriter::AddKernelLimits() {
     const bool second = IsKernelClass(limit.second_limit());
     std::string id = "finding.kernel_limit";
     if (time_share != nullptr) {
-      id = latency  ? (stall != nullptr ? "finding.kernel_limit_stall" : "finding.kernel_limit_latency")
+      id = latency
+               ? (stall != nullptr ? "finding.kernel_limit_stall" : "finding.kernel_limit_latency")
            : second ? "finding.kernel_limit_both"
                     : "finding.kernel_limit_share";
     }
@@ -261,8 +261,6 @@ void FindingsWriter::Sort() {
 
 }  // namespace
 
-v1::FindingsSection MakeFindings(const ReportInput& input) {
-  return FindingsWriter(input).Write();
-}
+v1::FindingsSection MakeFindings(const ReportInput& input) { return FindingsWriter(input).Write(); }
 
 }  // namespace solward::workflow

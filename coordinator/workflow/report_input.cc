@@ -46,8 +46,7 @@ Sentence& Sentence::Quote(const std::string& name, absl::string_view text) {
   return *this;
 }
 
-ReportInput::ReportInput(const v1::Understanding& understanding,
-                         const v1::Measurement& measurement,
+ReportInput::ReportInput(const v1::Understanding& understanding, const v1::Measurement& measurement,
                          const v1::Classification& classification, const Knowledge& knowledge)
     : understanding_(understanding),
       measurement_(measurement),
@@ -129,7 +128,8 @@ absl::StatusOr<const v1::Metric*> ReportInput::Derive(
   std::deque<solward::Metric> checked;
   std::vector<std::pair<std::string, const solward::Metric*>> named;
   for (const auto& [name, metric] : inputs) {
-    ASSIGN_OR_RETURN(solward::Metric input, solward::Metric::FromProto(knowledge_.catalogue, *metric));
+    ASSIGN_OR_RETURN(solward::Metric input,
+                     solward::Metric::FromProto(knowledge_.catalogue, *metric));
     checked.push_back(std::move(input));
     named.emplace_back(name, &checked.back());
   }

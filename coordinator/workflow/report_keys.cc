@@ -115,9 +115,10 @@ absl::Status RenameKeys(const ReportInput& input, v1::Report& report) {
     const std::string key = order[i];
     const v1::Metric* metric = input.Find(key);
     if (metric == nullptr) {
-      return MakeError(absl::StatusCode::kInternal, "REPORT_METRIC_MISSING",
-                       absl::StrCat("report: a part refers to metric \"", key,
-                                    "\", which neither the measurement nor the classification has"));
+      return MakeError(
+          absl::StatusCode::kInternal, "REPORT_METRIC_MISSING",
+          absl::StrCat("report: a part refers to metric \"", key,
+                       "\", which neither the measurement nor the classification has"));
     }
     // A number without a valid origin does not enter a report.
     const auto checked = solward::Metric::FromProto(input.knowledge().catalogue, *metric);

@@ -47,12 +47,18 @@ struct TimeFigure {
   v1::ScopeKind kind;
 };
 constexpr TimeFigure kWindowFigures[] = {
-    {"gpu_busy_share", v1::SCOPE_KIND_RUN},      {"communication_share", v1::SCOPE_KIND_RUN},
-    {"window_time", v1::SCOPE_KIND_RUN},         {"step_count", v1::SCOPE_KIND_RUN},
-    {"profiled_step_time", v1::SCOPE_KIND_STEP}, {"gpu_busy_time", v1::SCOPE_KIND_STEP},
-    {"kernel_count", v1::SCOPE_KIND_STEP},       {"launch_call_count", v1::SCOPE_KIND_STEP},
-    {"graph_launch_count", v1::SCOPE_KIND_RUN},  {"graph_operation_count", v1::SCOPE_KIND_RUN},
-    {"synchronization_count", v1::SCOPE_KIND_STEP}, {"lead_in_time", v1::SCOPE_KIND_RUN},
+    {"gpu_busy_share", v1::SCOPE_KIND_RUN},
+    {"communication_share", v1::SCOPE_KIND_RUN},
+    {"window_time", v1::SCOPE_KIND_RUN},
+    {"step_count", v1::SCOPE_KIND_RUN},
+    {"profiled_step_time", v1::SCOPE_KIND_STEP},
+    {"gpu_busy_time", v1::SCOPE_KIND_STEP},
+    {"kernel_count", v1::SCOPE_KIND_STEP},
+    {"launch_call_count", v1::SCOPE_KIND_STEP},
+    {"graph_launch_count", v1::SCOPE_KIND_RUN},
+    {"graph_operation_count", v1::SCOPE_KIND_RUN},
+    {"synchronization_count", v1::SCOPE_KIND_STEP},
+    {"lead_in_time", v1::SCOPE_KIND_RUN},
     {"tail_time", v1::SCOPE_KIND_RUN},
 };
 constexpr TimeFigure kRescaledFigures[] = {
@@ -85,6 +91,8 @@ class MetricsWriter {
     }
   }
   absl::Status AddTimeTable(const v1::Timeline& timeline, bool rescaled);
+  absl::StatusOr<const v1::Metric*> SumOf(
+      const std::map<absl::string_view, const v1::Metric*>& shares);
   // The timeline's own metric first, then one of its device and rank.
   const v1::Metric* OfTimeline(const v1::Timeline& timeline, absl::string_view id,
                                v1::ScopeKind kind) const;
@@ -146,6 +154,31 @@ std::string MetricsWriter::CaptureLabel(const std::string& artifact_id) const {
   return "";
 }
 
+// nullptr when a part is missing. Most captures hold the cause of every gap.
+absl::StatusOr<const v1::Metric*> MetricsWriter::SumOf(
+    const std::map<absl::string_view, const v1::Metric*>& shares) {
+  static constexpr std::pair<const char*, const char*> kTerms[] = {
+      {"kernel", "kernel_share"},
+      {"communication", "exposed_communication_share"},
+      {"transfer", "exposed_transfer_share"},
+      {"queued", "idle_queued_share"},
+      {"host", "idle_host_share"},
+      {"sync", "idle_sync_share"},
+      {"launch", "idle_launch_share"},
+  };
+  std::vector<std::pair<std::string, const v1::Metric*>> inputs;
+  for (const auto& [name, id] : kTerms) {
+    const auto share = shares.find(id);
+    if (share == shares.end()) return nullptr;
+    inputs.emplace_back(name, share->second);
+  }
+  const v1::Scope scope = inputs.front().second->scope();
+  const auto unattributed = shares.find("idle_unattributed_share");
+  if (unattributed == shares.end()) return input_.Derive("share_sum", scope, inputs);
+  inputs.emplace_back("unattributed", unattributed->second);
+  return input_.Derive("share_sum_with_unattributed", scope, inputs);
+}
+
 absl::Status MetricsWriter::AddTimeTable(const v1::Timeline& timeline, bool rescaled) {
   const v1::ScopeKind kind = rescaled ? v1::SCOPE_KIND_STEP : v1::SCOPE_KIND_RUN;
   v1::TimeTable table;
@@ -163,18 +196,8 @@ absl::Status MetricsWriter::AddTimeTable(const v1::Timeline& timeline, bool resc
     table.add_share_keys(share->key());
   }
   if (shares.empty()) return absl::OkStatus();
-  if (shares.size() == 7) {
-    ASSIGN_OR_RETURN(const v1::Metric* sum,
-                     input_.Derive("share_sum", shares["kernel_share"]->scope(),
-                                   {{"kernel", shares["kernel_share"]},
-                                    {"communication", shares["exposed_communication_share"]},
-                                    {"transfer", shares["exposed_transfer_share"]},
-                                    {"queued", shares["idle_queued_share"]},
-                                    {"host", shares["idle_host_share"]},
-                                    {"sync", shares["idle_sync_share"]},
-                                    {"launch", shares["idle_launch_share"]}}));
-    table.set_sum_key(sum->key());
-  }
+  ASSIGN_OR_RETURN(const v1::Metric* sum, SumOf(shares));
+  if (sum != nullptr) table.set_sum_key(sum->key());
   auto add_context = [&](const TimeFigure& figure) {
     const v1::Metric* metric = OfTimeline(timeline, figure.id, figure.kind);
     if (metric != nullptr) table.add_context_keys(metric->key());
@@ -222,8 +245,8 @@ void MetricsWriter::AddKernels() {
     out->set_device(row.summary->device());
     out->set_rank(row.summary->rank());
     for (const char* id : kKernelColumns) {
-      const v1::Metric* metric = input_.FindOfKernel(id, row.summary->name(),
-                                                     row.summary->device(), row.summary->rank());
+      const v1::Metric* metric =
+          input_.FindOfKernel(id, row.summary->name(), row.summary->device(), row.summary->rank());
       if (metric != nullptr) out->add_metric_keys(metric->key());
     }
     const v1::Metric* stall = input_.TopStall(row.summary->name());

@@ -125,7 +125,8 @@ v1::Statement SummaryWriter::Verdict() const {
 const v1::RankedClass* SummaryWriter::Shown() const {
   const auto& ranking = classification_.ranking();
   for (const v1::RankedClass& ranked : ranking) {
-    if (!IsUndetermined(ranked.bottleneck_class()) && ranked.share_key() == ranking[0].share_key()) {
+    if (!IsUndetermined(ranked.bottleneck_class()) &&
+        ranked.share_key() == ranking[0].share_key()) {
       return &ranked;
     }
   }
@@ -187,14 +188,13 @@ bool SummaryWriter::AddMfu() {
   const v1::Metric* peak = mfu == nullptr ? nullptr : input_.InputOf(*mfu, "peak");
   if (peak == nullptr) return false;
   const v1::Reference& reference = peak->provenance().reference();
-  const std::string dtype = absl::StrCat(reference.row(), reference.row().empty() ? "" : " ",
-                                         reference.column());
+  const std::string dtype =
+      absl::StrCat(reference.row(), reference.row().empty() ? "" : " ", reference.column());
   const std::string& kernel = mfu->scope().name();
   const v1::Metric* pipe = input_.FindOfKernel("tensor_pipe_utilization", kernel);
   const v1::Metric* clock = input_.FindOfKernel("sm_clock", kernel);
   const v1::Metric* share = input_.FindOfKernel("clock_share", kernel);
-  const v1::Metric* peak_clock =
-      share == nullptr ? nullptr : input_.InputOf(*share, "peak_clock");
+  const v1::Metric* peak_clock = share == nullptr ? nullptr : input_.InputOf(*share, "peak_clock");
   std::string id = kernel.empty() ? "summary.mfu" : "summary.mfu_kernel";
   const bool factors = pipe != nullptr && clock != nullptr && peak_clock != nullptr;
   if (!kernel.empty() && factors) {
@@ -239,10 +239,9 @@ void SummaryWriter::AddSpeedOfLight() {
 }
 
 void SummaryWriter::AddBusy() {
-  const v1::ScopeKind kind =
-      classification_.rescaled() ? v1::SCOPE_KIND_STEP : v1::SCOPE_KIND_RUN;
-  const v1::Metric* busy = input_.Find("gpu_busy_share", kind, classification_.device(),
-                                       classification_.rank());
+  const v1::ScopeKind kind = classification_.rescaled() ? v1::SCOPE_KIND_STEP : v1::SCOPE_KIND_RUN;
+  const v1::Metric* busy =
+      input_.Find("gpu_busy_share", kind, classification_.device(), classification_.rank());
   if (busy == nullptr) return;
   Add(Sentence("summary.busy")
           .Metric("busy", busy->key())
@@ -253,8 +252,8 @@ void SummaryWriter::AddBusy() {
 void SummaryWriter::AddRescaled() {
   const v1::Metric* step_time = input_.FindAny("step_time");
   if (!classification_.rescaled() || step_time == nullptr) return;
-  const v1::Metric* dilation = input_.Find("dilation", v1::SCOPE_KIND_RUN,
-                                           classification_.device(), classification_.rank());
+  const v1::Metric* dilation =
+      input_.Find("dilation", v1::SCOPE_KIND_RUN, classification_.device(), classification_.rank());
   Sentence sentence(dilation != nullptr ? "summary.rescaled" : "summary.rescaled_plain");
   sentence.Metric("step_time", step_time->key()).Term("source", SourceTerm(*step_time));
   if (dilation != nullptr) sentence.Metric("dilation", dilation->key());
