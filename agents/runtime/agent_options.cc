@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <limits>
+#include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/status.h"
+#include "common/text.h"
 #include "common/yaml_map.h"
 
 namespace solward::runtime {
@@ -29,6 +31,23 @@ std::string StateFolder() {
          "/solward";
 }
 
+// Unknown keys of a map by line, so that a slip of the pen is found at once.
+absl::Status CheckKeys(const YAML::Node& node, absl::string_view file,
+                       const std::vector<std::string>& known) {
+  if (!node.IsMap()) {
+    return ConfigError(absl::StrCat(file, ":", node.Mark().line + 1), "expected keys with values");
+  }
+  for (const auto& entry : node) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      return ConfigError(absl::StrCat(file, ":", entry.first.Mark().line + 1),
+                         absl::StrCat("unknown key \"", Truncate(CleanUtf8(key), 80),
+                                      "\"; expected one of ", absl::StrJoin(known, ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // A whole number of the range, or a failure kept in the map.
 template <typename T>
 void ReadInteger(YamlMap& map, absl::string_view key, double least, double most, T& out) {
@@ -38,6 +57,12 @@ void ReadInteger(YamlMap& map, absl::string_view key, double least, double most,
     return;
   }
   out = static_cast<T>(value);
+}
+
+void ReadSeconds(YamlMap& map, absl::string_view key, double most, absl::Duration& out) {
+  int64_t seconds = absl::ToInt64Seconds(out);
+  ReadInteger(map, key, 1, most, seconds);
+  out = absl::Seconds(seconds);
 }
 
 // "0600" as people write permissions: octal, quoted.
@@ -54,6 +79,7 @@ void ReadMode(YamlMap& map, unsigned& out) {
 }
 
 absl::Status ReadTls(const YAML::Node& node, absl::string_view file, AgentOptions& options) {
+  RETURN_IF_ERROR(CheckKeys(node, file, {"certificate", "private_key", "client_ca"}));
   YamlMap map(node, absl::StrCat(file, ": tls"));
   options.server.tls.certificate = map.String("certificate");
   options.server.tls.private_key = map.String("private_key");
@@ -73,6 +99,11 @@ absl::Status ReadLabels(const YAML::Node& node, absl::string_view file, AgentOpt
 }
 
 absl::Status ReadLimits(const YAML::Node& node, absl::string_view file, AgentOptions& options) {
+  RETURN_IF_ERROR(
+      CheckKeys(node, file,
+                {"concurrency", "queue", "max_uploads", "max_artifact_bytes", "max_total_bytes",
+                 "max_message_bytes", "max_concurrent_streams", "max_unix_connections",
+                 "longest_delegation_seconds", "results_on_disk", "shutdown_grace_seconds"}));
   YamlMap map(node, absl::StrCat(file, ": limits"));
   constexpr double kLargestExact = 9007199254740992.0;  // 2^53: exact in a double
   ReadInteger(map, "concurrency", 1, 256, options.service.delegations.concurrency);
@@ -83,6 +114,10 @@ absl::Status ReadLimits(const YAML::Node& node, absl::string_view file, AgentOpt
   ReadInteger(map, "max_total_bytes", 1, kLargestExact, options.workspace_limits.max_total_bytes);
   ReadInteger(map, "max_message_bytes", 1 << 16, 1 << 30, options.server.max_message_bytes);
   ReadInteger(map, "max_concurrent_streams", 1, 100'000, options.server.max_concurrent_streams);
+  ReadInteger(map, "max_unix_connections", 1, 10'000, options.server.max_unix_connections);
+  ReadInteger(map, "results_on_disk", 1, 1'000'000, options.service.delegations.ended_on_disk);
+  ReadSeconds(map, "longest_delegation_seconds", 7 * 86'400, options.service.delegations.longest);
+  ReadSeconds(map, "shutdown_grace_seconds", 3'600, options.shutdown_grace);
   return map.Finish();
 }
 
@@ -98,6 +133,9 @@ AgentOptions DefaultAgentOptions(absl::string_view short_name) {
 absl::Status ApplyAgentYaml(absl::string_view yaml, absl::string_view file, AgentOptions& options) {
   ASSIGN_OR_RETURN(const YAML::Node root, LoadYaml(yaml, file));
   if (root.IsNull()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckKeys(root, file,
+                            {"listen", "unix_socket_mode", "tls", "workspace", "coordinator",
+                             "coordinator_ca", "advertise", "labels", "limits", "log_level"}));
   YamlMap map(root, file);
   if (const auto listen = map.Strings("listen"); !listen.empty()) options.server.listen = listen;
   ReadMode(map, options.server.unix_socket_mode);

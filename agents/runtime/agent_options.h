@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "agents/runtime/registration.h"
 #include "agents/runtime/specialist_service.h"
 #include "agents/runtime/workspace.h"
@@ -19,6 +20,8 @@ struct AgentOptions {
   SpecialistServiceOptions service;
   WorkspaceLimits workspace_limits;
   std::string workspace;  // folder
+  // After it the process ends although a delegation has not.
+  absl::Duration shutdown_grace = absl::Seconds(10);
   std::string log_level = "info";
 };
 
@@ -28,7 +31,7 @@ struct AgentOptions {
 AgentOptions DefaultAgentOptions(absl::string_view short_name);
 
 // Keys of config/agent_profiling.yaml; what the text does not say stays as it
-// is. INVALID_ARGUMENT names the key; unknown keys are refused.
+// is. INVALID_ARGUMENT names the file and key; unknown keys are refused with their line.
 absl::Status ApplyAgentYaml(absl::string_view yaml, absl::string_view file, AgentOptions& options);
 
 }  // namespace solward::runtime
