@@ -1,5 +1,6 @@
 #include "coordinator/workflow/peak_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -65,24 +66,60 @@ absl::Status AddRow(const GpuPeak& row, v1::Dtype dtype, DevicePeaks& peaks, Mea
   return absl::OkStatus();
 }
 
-// GPUs of the captures; the client's word only when no capture names one.
-std::vector<v1::Gpu> KnownGpus(const MeasureDraft& draft) {
-  const auto& gpus = draft.out.environment().gpus();
-  std::vector<v1::Gpu> known;
-  for (const v1::Gpu& gpu : gpus) {
-    if (!gpu.name().empty()) known.push_back(gpu);
+// GPUs that a capture names; without any, those of the captures (or one) under
+// the name that the client gave.
+std::vector<v1::Gpu> KnownGpus(const MeasureDraft& draft, bool& given_by_client) {
+  std::vector<v1::Gpu> named, nameless;
+  for (const v1::Gpu& gpu : draft.out.environment().gpus()) {
+    (gpu.name().empty() ? nameless : named).push_back(gpu);
   }
   const std::string& given = draft.understanding.request().context().gpu_name();
-  if (known.empty() && !given.empty()) known.emplace_back().set_name(given);
-  return known;
+  given_by_client = named.empty() && !given.empty();
+  if (!given_by_client) return named;
+  if (nameless.empty()) nameless.emplace_back();
+  for (v1::Gpu& gpu : nameless) gpu.set_name(given);
+  return nameless;
+}
+
+bool HasName(const GpuPeak& row, absl::string_view name) {
+  if (absl::EqualsIgnoreCase(row.name, name)) return true;
+  return std::any_of(row.aliases.begin(), row.aliases.end(),
+                     [&](const std::string& alias) { return absl::EqualsIgnoreCase(alias, name); });
+}
+
+// A client names a row of the table, or a device by a name only one row has. What
+// a capture tells of the device must agree.
+absl::StatusOr<const GpuPeak*> MatchGiven(const v1::Gpu& gpu, const GpuPeaks& peaks) {
+  const GpuPeak* match = nullptr;
+  for (const GpuPeak& row : peaks.rows()) {
+    if (!HasName(row, gpu.name())) continue;
+    if (match != nullptr) {
+      return MakeError(absl::StatusCode::kNotFound, "PEAK_UNKNOWN",
+                       absl::StrCat("no peak known for ", gpu.name(), ": it may be ", match->name,
+                                    " or ", row.name, "; give one of these as gpu_name"));
+    }
+    match = &row;
+  }
+  if (match == nullptr) return peaks.Match(gpu);
+  const std::string capability = absl::StrCat(gpu.compute_major(), ".", gpu.compute_minor());
+  if (gpu.compute_major() > 0 && match->compute_capability != capability) {
+    return MakeError(absl::StatusCode::kNotFound, "PEAK_UNKNOWN",
+                     absl::StrCat("no peak known for ", gpu.name(),
+                                  ": compute capability: expected ", match->compute_capability,
+                                  ", found ", capability, " in a capture; check gpu_name"));
+  }
+  return match;
 }
 
 }  // namespace
 
 absl::StatusOr<PeakTable> PeakTable::Make(v1::Dtype dtype, MeasureDraft& draft) {
   PeakTable table;
-  for (const v1::Gpu& gpu : KnownGpus(draft)) {
-    const absl::StatusOr<const GpuPeak*> row = draft.knowledge.peaks.Match(gpu);
+  bool given = false;
+  const std::vector<v1::Gpu> gpus = KnownGpus(draft, given);
+  const GpuPeaks& rows = draft.knowledge.peaks;
+  for (const v1::Gpu& gpu : gpus) {
+    const absl::StatusOr<const GpuPeak*> row = given ? MatchGiven(gpu, rows) : rows.Match(gpu);
     DevicePeaks peaks;
     peaks.gpu = gpu;
     if (!row.ok()) {
@@ -93,13 +130,13 @@ absl::StatusOr<PeakTable> PeakTable::Make(v1::Dtype dtype, MeasureDraft& draft) 
     // Two captures of one GPU share its figures.
     bool shared = false;
     for (const DevicePeaks& other : table.devices_) {
-      const absl::StatusOr<const GpuPeak*> other_row = draft.knowledge.peaks.Match(other.gpu);
-      if (!other_row.ok() || *other_row != *row || other.gpu.device() != gpu.device()) continue;
+      if (other.row != *row || other.gpu.device() != gpu.device()) continue;
       peaks = other;
       peaks.gpu = gpu;
       shared = true;
       break;
     }
+    peaks.row = *row;
     if (!shared) RETURN_IF_ERROR(AddRow(**row, dtype, peaks, draft));
     table.devices_.push_back(std::move(peaks));
   }

@@ -13,6 +13,7 @@ namespace solward::workflow {
 // Peaks of one GPU. A metric is nullptr when the table has no figure.
 struct DevicePeaks {
   v1::Gpu gpu;
+  const GpuPeak* row = nullptr;
   const Metric* flops = nullptr;      // of the wanted dtype
   const Metric* bandwidth = nullptr;  // DRAM
   const Metric* clock = nullptr;      // at which `flops` holds
