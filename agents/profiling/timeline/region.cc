@@ -1,8 +1,8 @@
 #include "agents/profiling/timeline/region.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -67,7 +67,7 @@ std::vector<CpuInterval> NamedRanges(const NameTable& names, const Ranges& range
 // Markers that may divide a process's run into steps: torch.profiler's own
 // first, then the one that spans the most time.
 std::vector<StepMarker> FindStepMarkers(const NameTable& names, const Ranges& ranges) {
-  std::map<NameId, std::string> marker_of;
+  std::unordered_map<NameId, std::string> marker_of;
   std::map<std::string, StepMarker> markers;
   std::map<std::string, int64_t> spans;
   for (size_t i = 0; i < ranges.size(); ++i) {

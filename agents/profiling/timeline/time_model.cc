@@ -230,7 +230,10 @@ void CountSynchronizations(const Process& process, const GpuOps& ops, LaneShares
         continue;
       }
       ++shares->synchronizations;
-      shares->synchronization_ns += calls.end_ns[i] - calls.start_ns[i];
+      if (__builtin_add_overflow(shares->synchronization_ns, calls.end_ns[i] - calls.start_ns[i],
+                                 &shares->synchronization_ns)) {
+        shares->synchronization_ns = std::numeric_limits<int64_t>::max();
+      }
     }
   }
 }
@@ -238,10 +241,11 @@ void CountSynchronizations(const Process& process, const GpuOps& ops, LaneShares
 // Nothing when the region holds no GPU activity of the lane.
 absl::StatusOr<std::vector<LaneShares>> SharesOfLane(const Process& process, uint32_t lane,
                                                      const ProcessRegion& region,
+                                                     const CpuInterval& recorded,
                                                      const HostActivity& host) {
   const GpuOps& ops = process.lanes[lane].ops;
   Window window;
-  if (!FindWindow(process, ops, region, &window)) return std::vector<LaneShares>();
+  if (!FindWindow(process, ops, region, recorded, &window)) return std::vector<LaneShares>();
   LaneShares shares;
   shares.lane = lane;
   shares.window_start_ns = window.start_ns;
@@ -316,9 +320,11 @@ absl::StatusOr<std::vector<LaneShares>> ComputeShares(const Timeline& timeline,
     }
     region_found = true;
     const HostActivity host(process.calls, options);
+    const CpuInterval recorded = RecordedSpan(process);
     for (uint32_t lane = 0; lane < process.lanes.size(); ++lane) {
       if (!Wanted(constraints.devices(), process.lanes[lane].device)) continue;
-      ASSIGN_OR_RETURN(std::vector<LaneShares> shares, SharesOfLane(process, lane, *found, host));
+      ASSIGN_OR_RETURN(std::vector<LaneShares> shares,
+                       SharesOfLane(process, lane, *found, recorded, host));
       for (LaneShares& s : shares) {
         s.process = p;
         all.push_back(std::move(s));

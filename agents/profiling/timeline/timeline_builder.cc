@@ -1,6 +1,7 @@
 #include "agents/profiling/timeline/timeline_builder.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace solward::timeline {
 namespace {
 
 constexpr size_t kMaxProcesses = 1 << 16;
-constexpr size_t kMaxDevices = 1 << 10;
+constexpr size_t kMaxDevices = 1 << 8;
 
 // Rows twice: as they came and in columns, which for a moment exist together.
 constexpr uint64_t kOpBytes = sizeof(OpRow) + 48;
@@ -277,36 +278,99 @@ void TimelineBuilder::AssignUnknownProcesses() {
   auto unknown = processes_.extract(kUnknownProcess);
   last_rows_ = nullptr;
   if (unknown.empty() || unknown.mapped().ops.empty()) return;
-  std::vector<OpRow>& ops = unknown.mapped().ops;
-  std::vector<std::pair<ProcessRows*, CorrelationIndex>> owners;
+  const std::vector<OpRow>& ops = unknown.mapped().ops;
+  std::vector<ProcessRows*> owners;
   for (auto& [pid, rows] : processes_) {
-    if (!rows.calls.empty()) owners.emplace_back(&rows, CorrelationIndex(rows.calls));
+    if (!rows.calls.empty()) owners.push_back(&rows);
   }
-  if (owners.empty()) {
-    ProcessRows& rows = processes_.empty() ? processes_[0] : processes_.begin()->second;
-    rows.ops.insert(rows.ops.end(), ops.begin(), ops.end());
-    return;
-  }
+  if (owners.empty()) owners.push_back(&(processes_.empty() ? processes_[0]
+                                                            : processes_.begin()->second));
   if (owners.size() == 1) {
-    auto& to = owners[0].first->ops;
-    to.insert(to.end(), ops.begin(), ops.end());
+    owners[0]->ops.insert(owners[0]->ops.end(), ops.begin(), ops.end());
     return;
+  }
+  constexpr size_t kSeveral = std::numeric_limits<size_t>::max();
+  struct Owner {
+    size_t first;
+    size_t only;
+  };
+  std::unordered_map<int64_t, Owner> owner_of;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    for (const CallRow& call : owners[i]->calls) {
+      auto [it, is_new] = owner_of.try_emplace(call.correlation, Owner{i, i});
+      if (it->second.first != i) it->second.only = kSeveral;
+    }
   }
   uint64_t ambiguous = 0;
   for (const OpRow& op : ops) {
-    ProcessRows* owner = nullptr;
-    int found = 0;
-    for (auto& [rows, index] : owners) {
-      if (index.Find(op.correlation) == kNone) continue;
-      if (owner == nullptr) owner = rows;
-      ++found;
-    }
-    if (found != 1) ++ambiguous;
-    (owner != nullptr ? owner : owners[0].first)->ops.push_back(op);
+    auto it = owner_of.find(op.correlation);
+    if (it == owner_of.end() || it->second.only == kSeveral) ++ambiguous;
+    owners[it == owner_of.end() ? 0 : it->second.first]->ops.push_back(op);
   }
   Count("gpu_operations_of_ambiguous_process", v1::PARSE_SEVERITY_DATA_LOSS,
         "GPU operations that several processes of the capture, or none, can have launched",
         ambiguous);
+}
+
+// Sorts and joins the operations of one process, whose calls are in place.
+absl::Status TimelineBuilder::BuildLanes(const std::vector<uint32_t>& call_of, ProcessRows* rows,
+                                         Process* process) {
+  std::map<int32_t, size_t> per_device;
+  for (const OpRow& op : rows->ops) ++per_device[op.device];
+  if (per_device.size() > kMaxDevices) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "CAPTURE_CORRUPT",
+                     absl::StrCat("timeline: expected at most ", kMaxDevices,
+                                  " devices in process ", process->pid, ", found ",
+                                  per_device.size()));
+  }
+  std::map<int32_t, size_t> lane_of;
+  for (const auto& [device, count] : per_device) {
+    lane_of[device] = process->lanes.size();
+    process->lanes.push_back({.device = device, .ops = {}});
+    Reserve(count, &process->lanes.back().ops);
+  }
+  uint64_t without_call = 0;
+  for (size_t i = 0; i < rows->ops.size(); ++i) {
+    const OpRow& op = rows->ops[i];
+    const uint32_t call = call_of[i];
+    if (call == kNone) ++without_call;
+    // Traces without graph ids show graphs by the launching call.
+    const bool in_graph =
+        op.in_graph || (call != kNone && process->calls.kind[call] == ApiKind::kGraphLaunch);
+    Append(op, call, in_graph, &process->lanes[lane_of[op.device]].ops);
+    if (op.kind == GpuOpKind::kGraph) timeline_.graph_level_trace = true;
+  }
+  Count("gpu_operations_without_call", v1::PARSE_SEVERITY_INFO,
+        "GPU operations whose launching call is not in the capture; a gap that one of them ends "
+        "has no known cause",
+        without_call);
+  return absl::OkStatus();
+}
+
+absl::Status TimelineBuilder::BuildProcess(uint32_t pid, ProcessRows* rows) {
+  Process process;
+  process.pid = pid;
+  ThreadIndex threads;
+  for (const CallRow& call : rows->calls) threads.Add(call.thread);
+  for (const RangeRow& range : rows->ranges) threads.Add(range.thread);
+  process.threads = threads.Number();
+  std::vector<uint32_t> thread_begin = SortByThread(threads, process.threads.size(), &rows->calls);
+  SortByStart(&rows->ops);
+  std::vector<uint32_t> call_of(rows->ops.size());
+  {
+    const CorrelationIndex correlations(rows->calls);
+    for (size_t i = 0; i < call_of.size(); ++i) {
+      call_of[i] = correlations.Find(rows->ops[i].correlation);
+    }
+  }
+  process.calls = ToColumns(rows->calls, std::move(thread_begin));
+  rows->calls = {};
+  SortByStart(&rows->ranges);
+  process.ranges = ToColumns(rows->ranges, threads);
+  RETURN_IF_ERROR(BuildLanes(call_of, rows, &process));
+  rows->ops = {};
+  timeline_.processes.push_back(std::move(process));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Timeline> TimelineBuilder::Build() && {
@@ -316,52 +380,7 @@ absl::StatusOr<Timeline> TimelineBuilder::Build() && {
                      absl::StrCat("timeline: expected at most ", kMaxProcesses,
                                   " processes, found ", processes_.size()));
   }
-  uint64_t without_call = 0;
-  for (auto& [pid, rows] : processes_) {
-    Process process;
-    process.pid = pid;
-    ThreadIndex threads;
-    for (const CallRow& call : rows.calls) threads.Add(call.thread);
-    for (const RangeRow& range : rows.ranges) threads.Add(range.thread);
-    process.threads = threads.Number();
-    std::vector<uint32_t> thread_begin =
-        SortByThread(threads, process.threads.size(), &rows.calls);
-    const CorrelationIndex correlations(rows.calls);
-    process.calls = ToColumns(rows.calls, std::move(thread_begin));
-    rows.calls = {};
-    SortByStart(&rows.ranges);
-    process.ranges = ToColumns(rows.ranges, threads);
-
-    std::map<int32_t, size_t> per_device;
-    for (const OpRow& op : rows.ops) ++per_device[op.device];
-    if (per_device.size() > kMaxDevices) {
-      return MakeError(absl::StatusCode::kInvalidArgument, "CAPTURE_CORRUPT",
-                       absl::StrCat("timeline: expected at most ", kMaxDevices,
-                                    " devices in process ", pid, ", found ", per_device.size()));
-    }
-    process.lanes.reserve(per_device.size());
-    std::map<int32_t, GpuOps*> lanes;
-    for (const auto& [device, count] : per_device) {
-      process.lanes.push_back({.device = device, .ops = {}});
-      Reserve(count, &process.lanes.back().ops);
-      lanes[device] = &process.lanes.back().ops;
-    }
-    SortByStart(&rows.ops);
-    for (const OpRow& op : rows.ops) {
-      const uint32_t call = correlations.Find(op.correlation);
-      if (call == kNone) ++without_call;
-      const bool in_graph =
-          op.in_graph || (call != kNone && process.calls.kind[call] == ApiKind::kGraphLaunch);
-      Append(op, call, in_graph, lanes[op.device]);
-      if (op.kind == GpuOpKind::kGraph) timeline_.graph_level_trace = true;
-    }
-    rows.ops = {};
-    timeline_.processes.push_back(std::move(process));
-  }
-  Count("gpu_operations_without_call", v1::PARSE_SEVERITY_INFO,
-        "GPU operations whose launching call is not in the capture; a gap that one of them ends "
-        "has no known cause",
-        without_call);
+  for (auto& [pid, rows] : processes_) RETURN_IF_ERROR(BuildProcess(pid, &rows));
   timeline_.has_gpu_data = op_count_ > 0;
   for (auto& [name, statistic] : statistics_) {
     timeline_.statistics.push_back(std::move(statistic));

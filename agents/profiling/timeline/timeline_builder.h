@@ -103,6 +103,9 @@ class TimelineBuilder {
   bool TimesMakeSense(int64_t start_ns, int64_t end_ns, absl::string_view what);
   ProcessRows& Rows(uint32_t process);
   void AssignUnknownProcesses();
+  absl::Status BuildProcess(uint32_t pid, ProcessRows* rows);
+  absl::Status BuildLanes(const std::vector<uint32_t>& call_of, ProcessRows* rows,
+                          Process* process);
 
   Timeline timeline_;
   std::map<uint32_t, ProcessRows> processes_;

@@ -59,19 +59,6 @@ std::vector<Activity> ActivityOf(const std::vector<CpuInterval>& ranges, const A
   return activities;
 }
 
-// First and last event of the process on any of its tracks.
-void RecordedSpan(const Process& process, int64_t* start_ns, int64_t* end_ns) {
-  *start_ns = kNever;
-  *end_ns = 0;
-  auto add = [&](const std::vector<int64_t>& starts, const std::vector<int64_t>& ends) {
-    for (int64_t t : starts) *start_ns = std::min(*start_ns, t);
-    for (int64_t t : ends) *end_ns = std::max(*end_ns, t);
-  };
-  add(process.calls.start_ns, process.calls.end_ns);
-  add(process.ranges.start_ns, process.ranges.end_ns);
-  for (const GpuLane& lane : process.lanes) add(lane.ops.start_ns, lane.ops.end_ns);
-}
-
 // Steps of a lane: the activity of the marker's ranges that have any, by range.
 struct Steps {
   std::string marker;
@@ -86,12 +73,9 @@ Steps FindSteps(const Process& process, const GpuOps& ops, const ProcessRegion& 
   for (const StepMarker& marker : region.markers) {
     std::vector<CpuInterval> ranges = StepsOnThreads(marker, launching);
     if (region.by_intervals) {
-      std::erase_if(ranges, [&](const CpuInterval& r) {
-        return std::none_of(region.intervals.begin(), region.intervals.end(),
-                            [&](const CpuInterval& i) {
-                              return r.start_ns >= i.start_ns && r.start_ns <= i.end_ns;
-                            });
-      });
+      RangeFinder intervals(region.intervals);
+      std::erase_if(ranges,
+                    [&](const CpuInterval& r) { return intervals.Find(r.start_ns) == kNone; });
     }
     std::vector<Activity> all = ActivityOf(ranges, process.calls, ops);
     if (std::none_of(all.begin(), all.end(), [](const Activity& a) { return a.any(); })) continue;
@@ -154,9 +138,22 @@ std::vector<bool> ThreadsBehind(const Process& process, const GpuOps& ops, int64
   return threads;
 }
 
+CpuInterval RecordedSpan(const Process& process) {
+  CpuInterval span{.start_ns = kNever, .end_ns = 0, .thread = kNone};
+  auto add = [&](const std::vector<int64_t>& starts, const std::vector<int64_t>& ends) {
+    for (int64_t t : starts) span.start_ns = std::min(span.start_ns, t);
+    for (int64_t t : ends) span.end_ns = std::max(span.end_ns, t);
+  };
+  add(process.calls.start_ns, process.calls.end_ns);
+  add(process.ranges.start_ns, process.ranges.end_ns);
+  for (const GpuLane& lane : process.lanes) add(lane.ops.start_ns, lane.ops.end_ns);
+  return span;
+}
+
 bool FindWindow(const Process& process, const GpuOps& ops, const ProcessRegion& region,
-                Window* window) {
-  RecordedSpan(process, &window->region_start_ns, &window->region_end_ns);
+                const CpuInterval& recorded, Window* window) {
+  window->region_start_ns = recorded.start_ns;
+  window->region_end_ns = recorded.end_ns;
   const Steps steps = FindSteps(process, ops, region);
   Activity whole;
   if (!region.restricted) {

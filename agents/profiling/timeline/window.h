@@ -31,9 +31,12 @@ struct Window {
   std::vector<Bucket> buckets;
 };
 
+// First and last event of the process on any of its tracks.
+CpuInterval RecordedSpan(const Process& process);
+
 // False when the region holds no GPU activity of the lane.
 bool FindWindow(const Process& process, const GpuOps& ops, const ProcessRegion& region,
-                Window* window);
+                const CpuInterval& recorded, Window* window);
 
 // By index into Process::threads: whether the thread launched one of the
 // operations that start in [from_ns, to_ns].
