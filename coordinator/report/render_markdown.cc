@@ -321,13 +321,6 @@ absl::Status MarkdownWriter::WriteFindings() {
     absl::StrAppend(&out_, sentence, " (", CodeSpan(reported.finding().id()), ")\n");
     WriteLocation(reported.finding().location());
     RETURN_IF_ERROR(WriteEvidence(reported));
-    // What the sentence did not say is still said.
-    const std::string& detail = reported.finding().detail();
-    bool said = detail.empty();
-    for (const auto& [name, argument] : reported.statement().arguments()) {
-      said = said || argument.quotation() == detail;
-    }
-    if (!said) absl::StrAppend(&out_, "   ", text_.Quotation(detail), "\n");
   }
   if (number == 0) absl::StrAppend(&out_, text_.Label("label.no_finding"), "\n");
   WriteParseStatistics();

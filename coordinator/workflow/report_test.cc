@@ -348,6 +348,16 @@ const KnownFinding kKnownFindings[] = {
      {"tool"}},
     {"dilation_unmeasured", {{"profiled", "profiled_step_time"}}, {"tool"}},
     {"busy_dilated", {{"busy", "gpu_busy_time"}, {"step_time", "step_time"}}, {"tool"}},
+    {"unpinned_copies",
+     {{"count", "pageable_copy_count"},
+      {"bytes", "pageable_copy_bytes"},
+      {"time", "pageable_copy_time"}},
+     {}},
+    {"synchronizations_per_step",
+     {{"count", "synchronization_count"}, {"time", "synchronization_time"}},
+     {"api"}},
+    {"tool_rule", {{"estimate", "tool_speedup_estimate"}}, {"rule", "kernel", "tool"}},
+    {"graph_level_trace_hides_kernels", {}, {}},
     {"mfu_impossible", {{"mfu", "mfu"}, {"limit", "mfu_limit"}}, {}},
     {"mfu_kernel_chosen", {{"time", "kernel_time"}, {"flops", "flops_per_call"}}, {"kernel"}},
     {"mfu_over_all_ranks", {{"flops", "flops_per_step"}, {"ranks", "world_size"}}, {}},
@@ -359,6 +369,7 @@ TEST_P(EveryKnownFinding, HasItsOwnSentenceInBothLanguages) {
   ReportCase workload;
   AddLaunchLoop(workload);
   v1::Finding& finding = workload.AddFinding(GetParam().id, v1::SEVERITY_WARNING);
+  finding.set_detail("What the specialist says, with 3 numbers of its own.");
   double value = 7;
   for (const auto& [name, id] : GetParam().metrics) {
     (*finding.mutable_metric_keys())[name] =
