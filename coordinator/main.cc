@@ -75,7 +75,7 @@ int Serve(const CommandLine& line) {
     const pid_t parent = getppid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     // It may have ended before the request was made.
-    if (getppid() != parent || parent == 1) return 0;
+    if (getppid() != parent) return 0;
   }
   absl::StatusOr<CoordinatorConfig> config = Configure(line);
   if (!config.ok()) return Fail(config.status());
