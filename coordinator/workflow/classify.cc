@@ -146,6 +146,19 @@ absl::StatusOr<std::vector<OtherView>> JudgeOtherCaptures(const Lane& lane,
   return others;
 }
 
+// The GPU the verdict speaks of; -1 when there is none.
+void SetPlace(const Verdict& verdict, const Lane* chosen, v1::Classification& out) {
+  out.set_device(-1);
+  out.set_rank(-1);
+  if (chosen != nullptr) {
+    out.set_device(chosen->view.device());
+    out.set_rank(chosen->view.rank());
+  } else if (!verdict.ranking.empty() && verdict.ranking.front().share != nullptr) {
+    out.set_device(verdict.ranking.front().share->scope().device());
+    out.set_rank(verdict.ranking.front().share->scope().rank());
+  }
+}
+
 absl::StatusOr<v1::Classification> Assemble(const Verdict& verdict, const std::vector<Lane>& lanes,
                                             const Lane* chosen,
                                             const std::vector<OtherView>& others,
@@ -161,8 +174,7 @@ absl::StatusOr<v1::Classification> Assemble(const Verdict& verdict, const std::v
   out.set_rescaled(verdict.rescaled);
   out.set_kernels_unrated(!verdict.kernels.any());
   for (const v1::KernelLimit& limit : verdict.kernels.limits) *out.add_kernel_limits() = limit;
-  out.set_device(chosen == nullptr ? -1 : chosen->view.device());
-  out.set_rank(chosen == nullptr ? -1 : chosen->view.rank());
+  SetPlace(verdict, chosen, out);
   SetMissing(verdict, counted, out);
   RETURN_IF_ERROR(SetConfidence(verdict, chosen == nullptr ? nullptr : &chosen->view.timeline(),
                                 others, draft, out));

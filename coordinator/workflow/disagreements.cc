@@ -1,11 +1,13 @@
 // Two captures of the same thing: the numbers should agree. Where they do not,
 // a finding says so. What depends on the host's speed differs between profilers
 // by nature, and is told apart.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "coordinator/workflow/kernel_names.h"
@@ -49,7 +51,16 @@ struct Reading {
 struct Disagreement {
   Reading preferred, other;
   double difference = 0;
+  double weight = 0;  // time of the kernel it is about; 0: of no kernel
 };
+
+// Captures print percentages with two decimals at least: closer than this is
+// rounding, whatever the relative difference.
+constexpr double kRoundingPercent = 0.1;
+
+bool IsRounding(const Metric& a, const Metric& b) {
+  return a.unit() == "%" && std::abs(a.value() - b.value()) < kRoundingPercent;
+}
 
 // Metrics that speak of one thing: id, kind of scope, device, kernel.
 using Subject = std::tuple<std::string, int, int, std::string>;
@@ -89,7 +100,10 @@ Disagreement WorstOf(const std::vector<Reading>& readings) {
     if (other.artifact == preferred->artifact) continue;
     if (!SameLane(a.device(), a.rank(), b.device(), b.rank())) continue;
     const double difference = RelativeDifference(preferred->metric->value(), other.metric->value());
-    if (difference > worst.difference) worst = {*preferred, other, difference};
+    if (IsRounding(*preferred->metric, *other.metric)) continue;
+    if (difference > worst.difference) {
+      worst = {*preferred, other, difference};
+    }
   }
   return worst;
 }
@@ -105,27 +119,47 @@ std::string SourceName(const Reading& reading, const Reading& other, const Measu
   return reading.tool;
 }
 
-// One finding a metric id: its worst case.
+// Longest time of each kernel, by normal name.
+std::map<std::string, double> KernelTimes(const v1::Measurement& measurement) {
+  std::map<std::string, double> times;
+  for (const v1::KernelSummary& summary : measurement.kernels()) {
+    double& time = times[NormalKernelName(summary.name())];
+    time = std::max(time, static_cast<double>(summary.total_time_ns()));
+  }
+  return times;
+}
+
+void AddDisagreement(const std::string& id, const Disagreement& found, MeasureDraft& draft) {
+  v1::Finding& finding =
+      draft.AddFinding("tools_disagree", v1::SEVERITY_WARNING,
+                       {{"first", found.preferred.metric}, {"second", found.other.metric}},
+                       {{"metric", id},
+                        {"first_tool", SourceName(found.preferred, found.other, draft)},
+                        {"second_tool", SourceName(found.other, found.preferred, draft)}});
+  if (found.preferred.metric->scope().kind() == v1::SCOPE_KIND_KERNEL) {
+    finding.mutable_location()->set_kernel(found.preferred.metric->scope().name());
+  }
+}
+
+// One finding a metric id: the longest kernel that disagrees, of others the
+// farthest apart.
 void FindToolsDisagree(MeasureDraft& draft) {
+  const std::map<std::string, double> times = KernelTimes(draft.out);
   std::map<std::string, Disagreement> by_id;
   for (const auto& [subject, readings] : ReadingsBySubject(draft)) {
     if (readings.size() < 2) continue;
-    const Disagreement worst = WorstOf(readings);
-    const std::string& id = std::get<0>(subject);
+    Disagreement worst = WorstOf(readings);
+    const auto& [id, kind, device, name] = subject;
     if (worst.difference <= draft.catalogue().Find(id)->tolerance) continue;
-    if (worst.difference > by_id[id].difference) by_id[id] = worst;
-  }
-  for (const auto& [id, worst] : by_id) {
-    if (worst.difference == 0) continue;
-    v1::Finding& finding = draft.AddFinding(
-        "tools_disagree", v1::SEVERITY_WARNING,
-        {{"first", worst.preferred.metric}, {"second", worst.other.metric}},
-        {{"metric", id}, {"first_tool", SourceName(worst.preferred, worst.other, draft)},
-         {"second_tool", SourceName(worst.other, worst.preferred, draft)}});
-    if (worst.preferred.metric->scope().kind() == v1::SCOPE_KIND_KERNEL) {
-      finding.mutable_location()->set_kernel(worst.preferred.metric->scope().name());
+    if (const auto time = times.find(name); time != times.end()) worst.weight = time->second;
+    const auto [entry, is_new] = by_id.try_emplace(id, worst);
+    Disagreement& kept = entry->second;
+    if (!is_new &&
+        std::pair(worst.weight, worst.difference) > std::pair(kept.weight, kept.difference)) {
+      kept = worst;
     }
   }
+  for (const auto& [id, found] : by_id) AddDisagreement(id, found, draft);
 }
 
 // The same GPU work a step, another host time a step.

@@ -28,14 +28,14 @@ double KernelTimeRating::UnratedPercent() const {
 
 namespace {
 
-// The largest warp stall of the kernel; nullptr when none was collected.
-const Metric* DominatingStall(const CountedKernel& kernel, const MetricSet& metrics) {
-  const Metric* largest = nullptr;
+// The largest warp stall of each kernel, by normal name.
+std::map<std::string, const Metric*> DominatingStalls(const MetricSet& metrics) {
+  std::map<std::string, const Metric*> largest;
   for (const Metric* stall : metrics.FindAll("warp_stall")) {
     const std::string& name = stall->scope().name();
-    const absl::string_view of = absl::string_view(name).substr(0, name.rfind('|'));
-    if (NormalKernelName(of) != kernel.normal_name) continue;
-    if (largest == nullptr || stall->value() > largest->value()) largest = stall;
+    const absl::string_view kernel = absl::string_view(name).substr(0, name.rfind('|'));
+    const Metric*& known = largest[NormalKernelName(kernel)];
+    if (known == nullptr || stall->value() > known->value()) known = stall;
   }
   return largest;
 }
@@ -194,6 +194,7 @@ absl::StatusOr<const Metric*> TotalTime(const CountedKernel& kernel, ClassifyDra
 
 std::vector<RatedKernel> RateKernels(const std::vector<CountedKernel>& counted,
                                      const ClassifyDraft& draft) {
+  const std::map<std::string, const Metric*> stalls = DominatingStalls(draft.metrics());
   std::vector<RatedKernel> rated;
   for (const CountedKernel& kernel : counted) {
     const Metric* compute = kernel.Find("compute_throughput");
@@ -205,7 +206,8 @@ std::vector<RatedKernel> RateKernels(const std::vector<CountedKernel>& counted,
     added.limit = LimitOf(compute->value(), memory->value(), draft.parameters());
     added.utilization = memory->value() > compute->value() ? memory : compute;
     if (added.limit.first == v1::BOTTLENECK_CLASS_LATENCY_BOUND) {
-      added.stall = DominatingStall(kernel, draft.metrics());
+      const auto stall = stalls.find(kernel.normal_name);
+      if (stall != stalls.end()) added.stall = stall->second;
     }
   }
   return rated;

@@ -169,6 +169,15 @@ TEST(Measure, AProfilerThatCostsNothingIsNotBlamed) {
   EXPECT_NE(FindFinding(measurement, "profiler_cost_small"), nullptr);
 }
 
+TEST(Measure, WhatOneToolDoesToAllRanksIsSaidOnce) {
+  ResultFixture fixture;
+  fixture.AddTimeline("nsys", ReadShares("h200/comm.nsys.sqlite.gz", 0), {.kernels = 168}, 0);
+  fixture.AddTimeline("nsys", ReadShares("h200/comm.nsys.sqlite.gz", 1), {.kernels = 168}, 1);
+  const v1::Measurement measurement = MeasureAll({}, {fixture.Finish()});
+  EXPECT_EQ(measurement.findings_size(), 1);
+  EXPECT_EQ(measurement.findings(0).id(), "dilation_unmeasured");
+}
+
 TEST(Measure, AStepTimeLongerThanTheProfiledOneIsDoubted) {
   const v1::Measurement measurement =
       MeasureAll(StepTime(100), {TimelineOf("ground_truth/ew_chain.nsys.sqlite.gz", "nsys")});
@@ -287,6 +296,32 @@ TEST(Measure, CountersThatDisagreeBeyondTheToleranceAreAFinding) {
   EXPECT_EQ(finding->location().kernel(), "f(int)");
 }
 
+// dram_throughput of fma_loop: 0.000239 % on the raw page, 0.00 on the details page.
+TEST(Measure, RoundingOfAPrintedPercentageIsNoDisagreement) {
+  const auto counters = [](const std::string& artifact, double dram) {
+    ResultFixture fixture;
+    fixture.AddCounters(artifact, {{.kernel = "f", .time_us = 100, .dram = dram}});
+    return fixture.Finish();
+  };
+  EXPECT_EQ(
+      FindFinding(MeasureAll({}, {counters("a", 0.000239), counters("b", 0)}), "tools_disagree"),
+      nullptr);
+  EXPECT_NE(FindFinding(MeasureAll({}, {counters("a", 0.3), counters("b", 0)}), "tools_disagree"),
+            nullptr);
+}
+
+TEST(Measure, OfSeveralKernelsThatDisagreeTheLongestIsNamed) {
+  const auto counters = [](const std::string& artifact, double factor) {
+    ResultFixture fixture;
+    fixture.AddCounters(artifact, {{.kernel = "tiny", .time_us = 1 * factor * factor},
+                                   {.kernel = "long", .time_us = 100 * factor}});
+    return fixture.Finish();
+  };
+  const v1::Measurement measurement = MeasureAll({}, {counters("a", 1), counters("b", 1.2)});
+  ASSERT_NE(FindFinding(measurement, "tools_disagree"), nullptr);
+  EXPECT_EQ(FindFinding(measurement, "tools_disagree")->location().kernel(), "long");
+}
+
 TEST(Measure, TotalsOfRunsOfDifferentLengthDoNotDisagree) {
   const auto counters = [](const std::string& artifact, double launches) {
     ResultFixture fixture;
@@ -323,6 +358,20 @@ TEST(Measure, AGroupStandsForItsMetrics) {
     values.push_back(ValueOf(key, measurement, {}));
   }
   EXPECT_THAT(values, ElementsAre(40, 30, 40, 5));  // sol, compute, memory, DRAM
+}
+
+TEST(Measure, OfManyStallReasonsTheLargestAreListed) {
+  ResultFixture fixture;
+  std::map<std::string, double> stalls;
+  for (int i = 1; i <= 9; ++i) stalls["reason" + std::to_string(i)] = i;
+  fixture.AddCounters("c", {{.kernel = "k", .time_us = 1, .stalls = stalls}});
+  const v1::Measurement measurement =
+      MeasureAll(UnderstandingFixture().Want("warp_stalls"), {fixture.Finish()});
+  std::vector<double> values;
+  for (const std::string& key : measurement.wanted_keys()) {
+    values.push_back(ValueOf(key, measurement, {}));
+  }
+  EXPECT_THAT(values, ElementsAre(9, 8, 7, 6, 5));
 }
 
 TEST(Measure, PartsOfAMetricDoNotStandBesideTheWhole) {

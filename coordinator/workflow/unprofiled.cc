@@ -77,6 +77,15 @@ absl::Status AddRescaledShares(const Metric* step, const LaneView& lane, v1::Tim
   return absl::OkStatus();
 }
 
+// A job's ranks under one tool are slowed alike: said once.
+bool AlreadySaid(absl::string_view id, const std::string& tool, const MeasureDraft& draft) {
+  for (const v1::Finding& finding : draft.out.findings()) {
+    const auto word = finding.words().find("tool");
+    if (finding.id() == id && word != finding.words().end() && word->second == tool) return true;
+  }
+  return false;
+}
+
 // How far the profiler stretched a step.
 absl::Status AddDilation(const Metric* step, const LaneView& lane, v1::Timeline& timeline,
                          MeasureDraft& draft) {
@@ -96,6 +105,7 @@ absl::Status AddDilation(const Metric* step, const LaneView& lane, v1::Timeline&
     id = "step_time_longer_than_profiled";
     severity = v1::SEVERITY_WARNING;
   }
+  if (AlreadySaid(id, timeline.tool(), draft)) return absl::OkStatus();
   draft.AddFinding(id, severity,
                    {{"dilation", dilation}, {"profiled", profiled}, {"step_time", step}},
                    {{"tool", timeline.tool()}});
@@ -108,7 +118,7 @@ absl::Status AddLane(v1::Timeline& timeline, MeasureDraft& draft) {
   const Metric* step =
       UnprofiledStepTime(draft.metrics, draft.catalogue(), lane.device(), lane.rank());
   if (step == nullptr || step->value() <= 0) {
-    if (profiled != nullptr) {
+    if (profiled != nullptr && !AlreadySaid("dilation_unmeasured", timeline.tool(), draft)) {
       draft.AddFinding("dilation_unmeasured", v1::SEVERITY_INFO, {{"profiled", profiled}},
                        {{"tool", timeline.tool()}});
     }

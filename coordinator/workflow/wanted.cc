@@ -14,6 +14,9 @@ namespace {
 
 // The kernel table has the rest.
 constexpr size_t kKernelsPerMetric = 10;
+// A metric of several parts (the stall reasons): the largest of the longest kernels.
+constexpr size_t kKernelsWithParts = 3;
+constexpr size_t kPartsPerKernel = 5;
 
 std::string KernelOf(const v1::Scope& scope) {
   return NormalKernelName(absl::string_view(scope.name()).substr(0, scope.name().rfind('|')));
@@ -127,6 +130,23 @@ void SortKernels(const std::map<std::string, double>& times, std::vector<const M
   });
 }
 
+// Sorted metrics, cut to what a reader takes in.
+std::vector<const Metric*> FirstOf(const std::vector<const Metric*>& sorted) {
+  std::vector<const Metric*> first;
+  std::map<std::string, size_t> metrics_of_kernel;
+  for (const Metric* metric : sorted) {
+    if (metric->scope().kind() == v1::SCOPE_KIND_KERNEL) {
+      const bool part = NamesPart(metric->scope().name());
+      const size_t kernels = part ? kKernelsWithParts : kKernelsPerMetric;
+      const auto [count, is_new] = metrics_of_kernel.try_emplace(KernelOf(metric->scope()), 0);
+      ++count->second;
+      if (metrics_of_kernel.size() > kernels || (part && count->second > kPartsPerKernel)) continue;
+    }
+    first.push_back(metric);
+  }
+  return first;
+}
+
 bool Measured(const MeasureDraft& draft, const v1::UnmeasuredMetric& unmeasured) {
   for (const Metric* metric : draft.metrics.FindAll(unmeasured.id())) {
     const v1::Scope& wanted = unmeasured.scope();
@@ -180,10 +200,7 @@ void SelectWanted(MeasureDraft& draft) {
   for (const WantedMetric& wanted : draft.Wanted()) {
     std::vector<const Metric*> metrics = Preferred(draft, InWantedScope(draft, wanted));
     SortKernels(times, metrics);
-    size_t kernels = 0;
-    for (const Metric* metric : metrics) {
-      if (metric->scope().kind() == v1::SCOPE_KIND_KERNEL && ++kernels > kKernelsPerMetric)
-        continue;
+    for (const Metric* metric : FirstOf(metrics)) {
       if (listed.insert(metric->key()).second) draft.out.add_wanted_keys(metric->key());
     }
     if (metrics.empty()) Explain(wanted, draft);
