@@ -82,8 +82,9 @@ size_t NearestDistance(const std::string& clause, const RE2& pattern, size_t at)
     const size_t begin = static_cast<size_t>(match.data() - clause.data());
     const size_t end = begin + match.size();
     static const RE2 border(R"(,|\b(?:but|and|while|whereas|versus|vs|mais|et|contre)\b)");
-    const std::string between =
-        begin > at ? clause.substr(at, begin - at) : clause.substr(std::min(end, at), at - std::min(end, at));
+    const std::string between = begin > at
+                                    ? clause.substr(at, begin - at)
+                                    : clause.substr(std::min(end, at), at - std::min(end, at));
     const size_t distance = between.size() + (RE2::PartialMatch(between, border) ? 10000 : 0);
     nearest = std::min(nearest, distance);
     from = std::max(begin + match.size(), from + 1);

@@ -40,7 +40,12 @@ int FrenchScore(absl::string_view lower) {
 class NumberReader {
  public:
   NumberReader(const FoldedText& text, int french_score, size_t begin)
-      : text_(text), plain_(text.plain()), french_(french_score > 0), english_(french_score < 0), begin_(begin), at_(begin) {}
+      : text_(text),
+        plain_(text.plain()),
+        french_(french_score > 0),
+        english_(french_score < 0),
+        begin_(begin),
+        at_(begin) {}
 
   Number Read() {
     Number number;
