@@ -58,8 +58,11 @@ struct Disagreement {
 // rounding, whatever the relative difference.
 constexpr double kRoundingPercent = 0.1;
 
+// Counts a step: less than one is a call at the border of the region.
 bool IsRounding(const Metric& a, const Metric& b) {
-  return a.unit() == "%" && std::abs(a.value() - b.value()) < kRoundingPercent;
+  const double difference = std::abs(a.value() - b.value());
+  const bool count = a.unit() == "{call}" || a.unit() == "{kernel}";
+  return (a.unit() == "%" && difference < kRoundingPercent) || (count && difference < 1);
 }
 
 // Metrics that speak of one thing: id, kind of scope, device, kernel.
@@ -162,8 +165,8 @@ void FindToolsDisagree(MeasureDraft& draft) {
   for (const auto& [id, found] : by_id) AddDisagreement(id, found, draft);
 }
 
-// The same GPU work a step, another host time a step.
-void CompareHosts(const v1::Timeline& first, const v1::Timeline& second, MeasureDraft& draft) {
+// The same GPU work a step, another host time a step. Whether it was said.
+bool CompareHosts(const v1::Timeline& first, const v1::Timeline& second, MeasureDraft& draft) {
   const LaneView a(draft.metrics, first), b(draft.metrics, second);
   const Metric* step_a = a.Find("profiled_step_time", v1::SCOPE_KIND_STEP);
   const Metric* step_b = b.Find("profiled_step_time", v1::SCOPE_KIND_STEP);
@@ -172,10 +175,10 @@ void CompareHosts(const v1::Timeline& first, const v1::Timeline& second, Measure
   const Metric* idle_a = a.Find("idle_share", v1::SCOPE_KIND_RUN);
   const Metric* idle_b = b.Find("idle_share", v1::SCOPE_KIND_RUN);
   for (const Metric* metric : {step_a, step_b, busy_a, busy_b, idle_a, idle_b}) {
-    if (metric == nullptr) return;
+    if (metric == nullptr) return false;
   }
   const double tolerance = draft.catalogue().Find("profiled_step_time")->tolerance;
-  if (RelativeDifference(step_a->value(), step_b->value()) <= tolerance) return;
+  if (RelativeDifference(step_a->value(), step_b->value()) <= tolerance) return false;
   draft.AddFinding("profilers_slow_host_differently", v1::SEVERITY_INFO,
                    {{"first_step", step_a},
                     {"second_step", step_b},
@@ -184,10 +187,12 @@ void CompareHosts(const v1::Timeline& first, const v1::Timeline& second, Measure
                     {"first_idle", idle_a},
                     {"second_idle", idle_b}},
                    {{"first_tool", first.tool()}, {"second_tool", second.tool()}});
+  return true;
 }
 
 void FindHostsDiffer(MeasureDraft& draft) {
   const auto& timelines = draft.out.timelines();
+  std::set<std::pair<std::string, std::string>> said;  // the ranks of a job are slowed alike
   for (int i = 0; i < timelines.size(); ++i) {
     for (int j = i + 1; j < timelines.size(); ++j) {
       const v1::Timeline& a = timelines[i];
@@ -196,7 +201,10 @@ void FindHostsDiffer(MeasureDraft& draft) {
       if (!SameLane(a.device(), a.rank(), b.device(), b.rank())) continue;
       const bool a_first =
           ToolRank(draft.catalogue(), a.tool()) <= ToolRank(draft.catalogue(), b.tool());
-      CompareHosts(a_first ? a : b, a_first ? b : a, draft);
+      const v1::Timeline& first = a_first ? a : b;
+      const v1::Timeline& second = a_first ? b : a;
+      if (said.count({first.tool(), second.tool()}) > 0) continue;
+      if (CompareHosts(first, second, draft)) said.insert({first.tool(), second.tool()});
     }
   }
 }

@@ -310,6 +310,15 @@ TEST(Measure, RoundingOfAPrintedPercentageIsNoDisagreement) {
             nullptr);
 }
 
+// One call at the end of the region, over ten steps and over four.
+TEST(Measure, ACallAtTheBorderOfTheRegionIsNoDisagreement) {
+  const v1::Measurement measurement = MeasureAll(
+      {},
+      {TimelineOf("h200/comm.rank0.torch.json.gz", "torch.profiler", {.synchronizations = 0.25}),
+       TimelineOf("h200/comm.nsys.sqlite.gz", "nsys", {.synchronizations = 0.1})});
+  EXPECT_EQ(FindFinding(measurement, "tools_disagree"), nullptr);
+}
+
 TEST(Measure, OfSeveralKernelsThatDisagreeTheLongestIsNamed) {
   const auto counters = [](const std::string& artifact, double factor) {
     ResultFixture fixture;
