@@ -23,7 +23,7 @@ constexpr size_t kMaxKey = 4096;
 // An event this large is looked through for another one inside.
 constexpr size_t kUsualEvent = 4096;
 // Each recovery reads a part of the file again.
-constexpr uint32_t kMaxRecoveries = 256;
+constexpr uint32_t kMaxRecoveries = 64;
 constexpr absl::string_view kSpace = " \t\r\n";
 
 // One bit for each byte of a block.
@@ -339,7 +339,7 @@ absl::StatusOr<std::optional<TraceEventStream::Item>> TraceEventStream::NextEven
   ASSIGN_OR_RETURN(const Found found, SkipBrackets(/*keep=*/true));
   if (found == Found::kYes) {
     item_end_ = pos_;
-    if (data_[item_end_ - 1] == '}' && !MayHoldAnother()) return Item::kEvent;
+    if (data_[item_end_ - 1] == '}' && !HoldsAnother()) return Item::kEvent;
     RejectEvent();
     return std::optional<Item>();
   }
@@ -365,8 +365,10 @@ size_t TraceEventStream::FindEventStart(size_t from, size_t to) const {
   return absl::string_view::npos;
 }
 
-bool TraceEventStream::MayHoldAnother() const {
-  return item_end_ - item_ > kUsualEvent &&
+// An event whose brackets are missing swallows others: it is large, or reaches
+// to the end of the file.
+bool TraceEventStream::HoldsAnother() const {
+  return (item_end_ - item_ > kUsualEvent || end_ - item_end_ < kBlock) &&
          FindEventStart(item_ + 1, item_end_) != absl::string_view::npos;
 }
 

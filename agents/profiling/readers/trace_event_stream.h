@@ -86,7 +86,7 @@ class TraceEventStream {
   absl::Status NotATrace(absl::string_view found) const;
   // Where an event begins inside [from, to) of the buffer; npos: nowhere.
   size_t FindEventStart(size_t from, size_t to) const;
-  bool MayHoldAnother() const;
+  bool HoldsAnother() const;
   Item Truncated();
 
   InputFile& input_;
