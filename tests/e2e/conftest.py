@@ -30,11 +30,11 @@ class Report:
 
     def __init__(self, message):
         self.message = message
-        self.by_key = {m["key"]: m for m in message["all_metrics"]}
+        self.by_key = {m["key"]: m for m in message.get("all_metrics", [])}
 
     def metrics(self, id, kind=None, name=None, device=None, rank=None):
         found = []
-        for m in self.message["all_metrics"]:
+        for m in self.message.get("all_metrics", []):
             scope = m.get("scope", {})
             if m["id"] != id:
                 continue

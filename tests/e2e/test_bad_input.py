@@ -1,6 +1,7 @@
 """Broken captures: a clear status each, nothing crashes, good ones still count."""
 import gzip
 import json
+import re
 import sqlite3
 
 import pytest
@@ -20,8 +21,11 @@ def broken(tmp_path_factory):
     (folder / "empty.csv").write_bytes(b"")
     (folder / "elf.bin").write_bytes(open("/bin/true", "rb").read()[:4096])
     (folder / "text.json").write_text("hello world\n")
-    (folder / "infinity.json").write_bytes(events.replace(b'"dur": 2596.122', b'"dur": Infinity', 1))
-    (folder / "nan.json").write_bytes(events.replace(b'"dur": 2596.122', b'"dur": NaN', 1))
+    kernel = events.index(b'"cat": "kernel"')
+    duration = re.compile(rb'"dur": [0-9.]+')
+    for name, value in (("infinity", b"Infinity"), ("nan", b"NaN")):
+        damaged = duration.sub(b'"dur": ' + value, events[kernel:], count=1)
+        (folder / f"{name}.json").write_bytes(events[:kernel] + damaged)
     (folder / "missing_brace.json").write_bytes(events.rstrip()[:-200])
     database = sqlite3.connect(folder / "no_kernels.sqlite")
     source = sqlite3.connect(":memory:")
