@@ -1,9 +1,15 @@
 #include "coordinator/workflow/plan.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/outcome_lint.h"
+#include "coordinator/workflow/capture_abilities.h"
+#include "coordinator/workflow/flops.h"
 
 namespace solward::workflow {
 namespace {
@@ -11,20 +17,13 @@ namespace {
 constexpr char kProfiling[] = "perf-profiling-specialist";
 constexpr char kCudaGraph[] = "perf-torch-cuda-graph-specialist";
 
-// Metrics that only an unprofiled run gives, or a step time the client knows.
-constexpr const char* kUnprofiled[] = {"throughput", "sample_throughput", "token_throughput",
-                                       "latency"};
-
 const char* WhyOf(const v1::Workload& workload) {
   switch (workload.what_case()) {
-    case v1::Workload::kCaptures: return "plan.read_captures";
-    default: return "plan.measure_workload";
+    case v1::Workload::kCaptures:
+      return "plan.read_captures";
+    default:
+      return "plan.measure_workload";
   }
-}
-
-bool Wants(const v1::AnalysisRequest& request, absl::string_view id) {
-  return std::any_of(request.desired_metrics().begin(), request.desired_metrics().end(),
-                     [id](const v1::DesiredMetric& metric) { return metric.id() == id; });
 }
 
 v1::DelegationRequest BaseRequest(const v1::AnalysisRequest& request, std::string key) {
@@ -38,22 +37,71 @@ v1::DelegationRequest BaseRequest(const v1::AnalysisRequest& request, std::strin
   return delegation;
 }
 
-void AddForeseen(const v1::AnalysisRequest& request, const MetricCatalogue& catalogue,
-                 v1::Plan& plan) {
-  if (request.workload().what_case() != v1::Workload::kCaptures ||
-      request.context().has_step_time()) {
-    return;
+// What a plan can already say about wanted metrics: nothing here is a guess
+// about values, only about what the captures and the context can hold.
+class Foresight {
+ public:
+  Foresight(const v1::AnalysisRequest& request, const MetricCatalogue& catalogue)
+      : request_(request), catalogue_(catalogue) {}
+
+  void AddTo(v1::Plan& plan) const {
+    std::set<std::string> seen;
+    for (const v1::DesiredMetric& desired : request_.desired_metrics()) {
+      for (const std::string& id : catalogue_.Expand(desired.id())) {
+        if (seen.insert(id).second) AddMetric(id, desired.scope(), plan);
+      }
+    }
   }
-  for (const char* id : kUnprofiled) {
-    if (!Wants(request, id)) continue;
-    v1::UnmeasuredMetric* unmeasured = plan.add_foreseen_unmeasured();
-    unmeasured->set_id(id);
-    unmeasured->mutable_scope()->set_kind(catalogue.Find(id)->default_scope);
-    unmeasured->set_reason(v1::UNMEASURED_REASON_NEEDS_UNPROFILED_RUN);
-    unmeasured->set_detail("a recorded capture holds the profiler's own slowdown");
-    unmeasured->set_remedy("give the step time of a run without a profiler as context step_time");
+
+ private:
+  void AddMetric(const std::string& id, v1::ScopeKind scope, v1::Plan& plan) const {
+    const v1::ProblemContext& context = request_.context();
+    if (id == "mfu" && !context.has_flops_per_call() && !context.has_flops_per_step() &&
+        !FlopsFromDimensions(context, catalogue_)) {
+      Add(id, scope, v1::UNMEASURED_REASON_CONTEXT_MISSING,
+          "neither FLOPs nor the dimensions of a known operation are given",
+          "give flops_per_call, flops_per_step or the dimensions in the context", plan);
+      return;
+    }
+    if (!request_.workload().has_captures() || AnyCaptureGives(id)) return;
+    const std::vector<std::string> evidence = BuiltInCaptureAbilities().EvidenceFor(id);
+    const bool unprofiled =
+        std::find(evidence.begin(), evidence.end(), "unprofiled_run") != evidence.end();
+    if (unprofiled && context.has_step_time()) return;
+    if (unprofiled) {
+      Add(id, scope, v1::UNMEASURED_REASON_NEEDS_UNPROFILED_RUN,
+          "a recorded capture holds the profiler's own slowdown",
+          "give the step time of a run without a profiler as context step_time", plan);
+    } else {
+      Add(id, scope, v1::UNMEASURED_REASON_CAPTURE_KIND,
+          "the captures hold no evidence of this kind",
+          absl::StrCat("add a capture with ", absl::StrJoin(evidence, " or ")), plan);
+    }
   }
-}
+
+  bool AnyCaptureGives(const std::string& id) const {
+    const auto& captures = request_.workload().captures().captures();
+    return std::any_of(captures.begin(), captures.end(), [&](const v1::ArtifactReference& c) {
+      return BuiltInCaptureAbilities().CanGive(c.kind(), id);
+    });
+  }
+
+  void Add(const std::string& id, v1::ScopeKind scope, v1::UnmeasuredReason reason,
+           const std::string& detail, const std::string& remedy, v1::Plan& plan) const {
+    v1::UnmeasuredMetric& unmeasured = *plan.add_foreseen_unmeasured();
+    unmeasured.set_id(id);
+    unmeasured.mutable_scope()->set_kind(
+        scope == v1::SCOPE_KIND_UNSPECIFIED ? catalogue_.Find(id)->default_scope : scope);
+    unmeasured.mutable_scope()->set_device(-1);
+    unmeasured.mutable_scope()->set_rank(-1);
+    unmeasured.set_reason(reason);
+    unmeasured.set_detail(detail);
+    unmeasured.set_remedy(remedy);
+  }
+
+  const v1::AnalysisRequest& request_;
+  const MetricCatalogue& catalogue_;
+};
 
 }  // namespace
 
@@ -72,7 +120,7 @@ absl::StatusOr<v1::Plan> MakePlan(const v1::Understanding& understanding,
   if (LintOutcomeText(request.statement()).empty()) delegation.set_statement(request.statement());
   *plan.mutable_readings() = understanding.readings();
   *plan.mutable_context_metrics() = understanding.context_metrics();
-  AddForeseen(request, knowledge.catalogue, plan);
+  Foresight(request, knowledge.catalogue).AddTo(plan);
   return plan;
 }
 
@@ -87,6 +135,10 @@ std::vector<v1::PlannedDelegation> PlanSecondWave(const v1::Plan& plan,
       [](const v1::DesiredMetric& metric) { return metric.id() == "cuda_graph_compatibility"; });
   const bool launch_bound = classification.primary() == v1::BOTTLENECK_CLASS_LAUNCH_OVERHEAD;
   if (!wanted && !launch_bound) return {};
+  // Asked once.
+  for (const v1::PlannedDelegation& delegation : plan.delegations()) {
+    if (delegation.specialist() == kCudaGraph) return {};
+  }
   v1::PlannedDelegation planned;
   planned.set_specialist(kCudaGraph);
   planned.set_wave(2);

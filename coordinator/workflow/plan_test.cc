@@ -1,5 +1,6 @@
 #include "coordinator/workflow/plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "common/classification_parameters.h"
@@ -27,7 +28,8 @@ v1::Classification Verdict(v1::BottleneckClass primary) {
 }
 
 TEST(Plan, AsksTheProfilingSpecialistForWhatIsWanted) {
-  ASSERT_OK_AND_ASSIGN(const v1::Plan plan, MakePlan(CapturesWanting({"mfu", "sol"}), "an-1", BuiltIn()));
+  ASSERT_OK_AND_ASSIGN(const v1::Plan plan,
+                       MakePlan(CapturesWanting({"mfu", "sol"}), "an-1", BuiltIn()));
   ASSERT_EQ(plan.delegations_size(), 1);
   EXPECT_EQ(plan.delegations(0).specialist(), "perf-profiling-specialist");
   EXPECT_EQ(plan.delegations(0).request().desired_metrics_size(), 2);
@@ -51,15 +53,60 @@ TEST(Plan, PassesAStatementOnOnlyWhenItSaysWhatAndNotHow) {
   EXPECT_EQ(plan.delegations(0).request().statement(), "");
 }
 
+std::vector<std::pair<std::string, v1::UnmeasuredReason>> Foreseen(const v1::Plan& plan) {
+  std::vector<std::pair<std::string, v1::UnmeasuredReason>> out;
+  for (const v1::UnmeasuredMetric& metric : plan.foreseen_unmeasured()) {
+    out.emplace_back(metric.id(), metric.reason());
+  }
+  return out;
+}
+
 TEST(Plan, ForeseesThatAProfiledCaptureGivesNoThroughput) {
   v1::Understanding understanding = CapturesWanting({"throughput", "sol"});
+  understanding.mutable_request()
+      ->mutable_workload()
+      ->mutable_captures()
+      ->mutable_captures(0)
+      ->set_kind(v1::CAPTURE_KIND_NCU_CSV_RAW);
   ASSERT_OK_AND_ASSIGN(v1::Plan plan, MakePlan(understanding, "an-1", BuiltIn()));
-  ASSERT_EQ(plan.foreseen_unmeasured_size(), 1);
-  EXPECT_EQ(plan.foreseen_unmeasured(0).id(), "throughput");
-  EXPECT_EQ(plan.foreseen_unmeasured(0).reason(), v1::UNMEASURED_REASON_NEEDS_UNPROFILED_RUN);
+  EXPECT_THAT(Foreseen(plan), ::testing::ElementsAre(::testing::Pair(
+                                  "throughput", v1::UNMEASURED_REASON_NEEDS_UNPROFILED_RUN)));
   understanding.mutable_request()->mutable_context()->mutable_step_time()->set_value(0.024);
   ASSERT_OK_AND_ASSIGN(plan, MakePlan(understanding, "an-1", BuiltIn()));
   EXPECT_EQ(plan.foreseen_unmeasured_size(), 0);
+}
+
+TEST(Plan, ForeseesWhatTheCapturesAndTheContextCannotGive) {
+  v1::Understanding understanding = CapturesWanting({"mfu", "sol", "warp_stalls", "idle_share"});
+  understanding.mutable_request()
+      ->mutable_workload()
+      ->mutable_captures()
+      ->mutable_captures(0)
+      ->set_kind(v1::CAPTURE_KIND_TORCH_TRACE);
+  ASSERT_OK_AND_ASSIGN(v1::Plan plan, MakePlan(understanding, "an-1", BuiltIn()));
+  EXPECT_THAT(
+      Foreseen(plan),
+      ::testing::ElementsAre(::testing::Pair("mfu", v1::UNMEASURED_REASON_CONTEXT_MISSING),
+                             ::testing::Pair("sol", v1::UNMEASURED_REASON_CAPTURE_KIND),
+                             ::testing::Pair("warp_stall", v1::UNMEASURED_REASON_CAPTURE_KIND)));
+}
+
+TEST(Plan, HandsOnWhatTheClientSaidAboutTheRun) {
+  v1::Understanding understanding = CapturesWanting({"sol"});
+  v1::AnalysisRequest& request = *understanding.mutable_request();
+  request.mutable_region()->set_nvtx_range("step");
+  request.mutable_constraints()->set_kernel_pattern("gemm");
+  request.mutable_context()->set_dtype(v1::DTYPE_FP16);
+  request.mutable_remote()->set_cluster("a");
+  request.set_notes("for people");
+  ASSERT_OK_AND_ASSIGN(const v1::Plan plan, MakePlan(understanding, "an-1", BuiltIn()));
+  const v1::DelegationRequest& delegation = plan.delegations(0).request();
+  EXPECT_EQ(delegation.region().nvtx_range(), "step");
+  EXPECT_EQ(delegation.constraints().kernel_pattern(), "gemm");
+  EXPECT_EQ(delegation.context().dtype(), v1::DTYPE_FP16);
+  EXPECT_EQ(delegation.remote().cluster(), "a");
+  EXPECT_EQ(plan.delegations(0).wave(), 1u);
+  EXPECT_EQ(plan.delegations(0).why().message_id(), "plan.read_captures");
 }
 
 TEST(SecondWave, LaunchOverheadAsksTheCudaGraphSpecialistWithTheEvidence) {
@@ -83,7 +130,15 @@ TEST(SecondWave, LaunchOverheadAsksTheCudaGraphSpecialistWithTheEvidence) {
 TEST(SecondWave, CompatibilityThatWasWantedIsAskedForWhateverTheVerdict) {
   ASSERT_OK_AND_ASSIGN(const v1::Plan plan,
                        MakePlan(CapturesWanting({"cuda_graph_compatibility"}), "an-1", BuiltIn()));
-  EXPECT_EQ(PlanSecondWave(plan, {}, Verdict(v1::BOTTLENECK_CLASS_MEMORY_BOUND), "an-1").size(), 1u);
+  EXPECT_EQ(PlanSecondWave(plan, {}, Verdict(v1::BOTTLENECK_CLASS_MEMORY_BOUND), "an-1").size(),
+            1u);
+}
+
+TEST(SecondWave, IsAskedOnce) {
+  ASSERT_OK_AND_ASSIGN(v1::Plan plan, MakePlan(CapturesWanting({"sol"}), "an-1", BuiltIn()));
+  const v1::Classification verdict = Verdict(v1::BOTTLENECK_CLASS_LAUNCH_OVERHEAD);
+  *plan.add_delegations() = PlanSecondWave(plan, {}, verdict, "an-1").at(0);
+  EXPECT_TRUE(PlanSecondWave(plan, {}, verdict, "an-1").empty());
 }
 
 TEST(SecondWave, OtherVerdictsAskNobody) {

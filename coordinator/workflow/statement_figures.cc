@@ -109,7 +109,8 @@ void StatementReader::SetFlops(Extent words, bool per_step, double value) {
   } else if (!figure) {
     figure = StatedFigure{value, text};
   } else if (figure->value != value) {
-    content_.twice.push_back({name, figure->text, text});
+    content_.twice.push_back(
+        {name, absl::StrCat(figure->value * 1e-9, " GFLOP"), absl::StrCat(value * 1e-9, " GFLOP")});
   }
 }
 
@@ -260,7 +261,10 @@ void StatementReader::SetFigure(const std::string& name, std::optional<StatedFig
   } else if (!figure) {
     figure = StatedFigure{value, text};
   } else if (figure->value != value) {
-    content_.twice.push_back({name, figure->text, text});
+    const bool time = name == "step_time";
+    content_.twice.push_back({name,
+                              absl::StrCat(figure->value * (time ? 1e3 : 1), time ? " ms" : ""),
+                              absl::StrCat(value * (time ? 1e3 : 1), time ? " ms" : "")});
   }
 }
 

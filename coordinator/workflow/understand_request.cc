@@ -272,6 +272,7 @@ class Merger {
 
   std::vector<Conflict> Merge() {
     for (const StatedTwice& twice : content_.twice) {
+      if (IsInFields(twice.name)) continue;  // the field wins, whatever was said twice
       conflicts_.push_back({twice.name, {twice.first, twice.second}, true});
     }
     MergeMetrics();
@@ -303,6 +304,21 @@ class Merger {
         if (!known) request_.add_desired_metrics()->set_id(id);
       }
     }
+  }
+
+  bool IsInFields(const std::string& name) const {
+    const v1::ProblemContext& context = request_.context();
+    if (name == "dtype") return context.dtype() != v1::DTYPE_UNSPECIFIED;
+    if (name == "region") return request_.region().marker_case() != v1::Region::MARKER_NOT_SET;
+    if (name == "flops_per_call") return context.has_flops_per_call();
+    if (name == "flops_per_step") return context.has_flops_per_step();
+    if (name == "step_time") return context.has_step_time();
+    if (name == "batch_size") return context.has_batch_size();
+    if (name == "sequence_length") return context.has_sequence_length();
+    if (name == "world_size") return context.has_world_size();
+    if (name == "calls_per_step") return context.has_calls_per_step();
+    if (name == "parameters") return context.has_parameters();
+    return !context.operations().empty() && context.operations(0).dimensions().count(name) > 0;
   }
 
   // `tolerance` is a share of the larger value.
