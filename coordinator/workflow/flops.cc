@@ -59,7 +59,8 @@ class RecipeBuilder {
   void Convolution() {
     const bool grouped = Has(operation_, "groups");
     recipe_.formula_id = grouped ? "convolution_flops" : "plain_convolution_flops";
-    for (const char* name : {"N", "C", "K", "R", "S"}) NeedDimension(name);
+    Need("N", Has(operation_, "N") || context_.has_batch_size(), "N");
+    for (const char* name : {"C", "K", "R", "S"}) NeedDimension(name);
     if (grouped) NeedDimension("groups");
     for (const auto& [out, in] : {std::pair("P", "H"), {"Q", "W"}}) {
       recipe_.inputs.push_back(out);
@@ -243,7 +244,7 @@ class ContextMetricsBuilder {
     if (name == "P" || name == "Q") return Extent(index, name);
     if (name == "S_kv") return Input(index, "S");
     if (name == "S") return Figure("sequence_length");
-    if (name == "B") return Figure("batch_size");
+    if (name == "B" || name == "N") return Figure("batch_size");
     if (name == "parameters") return Figure("parameters");
     if (name == "tokens") {
       return Derive("tokens_of_batch", DimensionScope(index, "tokens"),

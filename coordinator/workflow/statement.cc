@@ -29,6 +29,7 @@ StatementContent StatementReader::Read() {
   ReadShapes();
   ReadNamedFigures();
   ReadDimensions();
+  ReadBareDimensions();
   ReadDtypes();
   ReadOperation();
   ReadMode();

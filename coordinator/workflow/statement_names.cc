@@ -76,6 +76,16 @@ v1::Region NvtxRegion(const std::string& name) {
   return region;
 }
 
+// The pattern of one very name; blanks and angle brackets stay readable.
+std::string Literally(absl::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    if (absl::string_view(".()[]*+?{}|^$\\").find(c) != absl::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 std::string RegionMeaning(const v1::Region& region) {
   switch (region.marker_case()) {
     case v1::Region::kCudaProfilerApi:
@@ -122,7 +132,7 @@ void StatementReader::ReadRegion() {
   static const RE2 bare(
       R"((?:\bnvtx[ -](?:range|region|annotation|marker)|\b(?:plage|region|annotation|marqueur|intervalle) nvtx)\s+(?:named |called |nommee? |appelee? |is |est )?([-\w./#:\x01]+))");
   static const RE2 profiler_step(
-      R"(\bprofilerstep(?:#[#*]*)?s?|\bprofiler steps?\b|\b(?:steps?|pas|etapes?) (?:of|du|de|des) (?:the )?(?:torch[. ])?profil(?:er|eur)\b|\btorch\.profiler(?:'s)? steps?\b)");
+      R"(\bprofilerstep(?:\s?[#*]+)?s?|\bprofiler steps?\b|\b(?:steps?|pas|etapes?) (?:of|du|de|des) (?:the )?(?:torch[. ])?profil(?:er|eur)\b|\btorch\.profiler(?:'s)? steps?\b)");
   static const RE2 no_region(
       R"((?:\b(?:without|under|sans|sous|avec|with) (?:the |a |any |le |un )?)$)");
   static const RE2 duration(R"(^\s*(?:time|takes|lasts|duration|dure))");
@@ -172,7 +182,7 @@ void StatementReader::AddKernel(Extent words, Extent name, bool pattern, bool pr
   if (text.empty()) return;
   const bool is_pattern =
       pattern || absl::StrContains(text, ".*") || text.find_first_of("^$|[\\") != std::string::npos;
-  if (!is_pattern || !RE2(text, RE2::Quiet).ok()) text = RE2::QuoteMeta(text);
+  if (!is_pattern || !RE2(text, RE2::Quiet).ok()) text = Literally(text);
   if (prefix) text = absl::StrCat("^", text);
   AddReading("kernel", words, text);
   text_.Take(words);

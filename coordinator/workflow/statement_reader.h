@@ -51,6 +51,7 @@ class StatementReader {
   void ReadDimensionLists();
   void ReadShapes();
   void ReadDimensions();
+  void ReadBareDimensions();
   void SetDimension(const std::string& name, Extent words, const Number& number);
   void SetNamed(const std::string& name, Extent words, const Number& number);
   void ReadPeaks();
