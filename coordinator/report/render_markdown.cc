@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/status.h"
+#include "coordinator/report/legend.h"
 #include "coordinator/report/markdown_table.h"
 #include "coordinator/report/messages.h"
 #include "coordinator/report/provenance_text.h"
@@ -64,6 +65,7 @@ class MarkdownWriter {
   absl::Status WriteMetrics();
   absl::Status WriteMetricRows();
   absl::Status WriteTimeTables();
+  std::string TimeTableTitle(const v1::TimeTable& table) const;
   absl::Status WriteKernels();
   void WriteKernelNames();
   void WriteUnmeasured();
@@ -120,7 +122,7 @@ absl::Status MarkdownWriter::WriteMetrics() {
   RETURN_IF_ERROR(WriteKernels());
   WriteUnmeasured();
   WriteEnvironment();
-  ASSIGN_OR_RETURN(const std::string legend, provenance_.Legend());
+  ASSIGN_OR_RETURN(const std::string legend, WriteLegend(report_, provenance_, text_));
   if (!legend.empty()) {
     Subsection("label.provenance");
     out_ += legend;
@@ -147,42 +149,60 @@ absl::Status MarkdownWriter::WriteMetricRows() {
   return absl::OkStatus();
 }
 
+std::string MarkdownWriter::TimeTableTitle(const v1::TimeTable& table) const {
+  std::vector<std::string> title;
+  if (!table.capture().empty()) title.push_back(CodeSpan(table.capture()));
+  if (std::string place = Place(table.device(), table.rank()); !place.empty()) {
+    title.push_back(std::move(place));
+  }
+  if (table.rescaled()) title.push_back(text_.Label("label.rescaled"));
+  return absl::StrJoin(title, ", ");
+}
+
 absl::Status MarkdownWriter::WriteTimeTables() {
   const auto& tables = report_.metrics().time_tables();
   if (tables.empty()) return absl::OkStatus();
-  std::vector<std::string> header = {text_.Label("label.metric")};
-  // Rows in order of first appearance over all timelines.
+  // A row a metric, in order of first appearance over all timelines.
+  struct Row {
+    std::vector<const v1::Metric*> cells;
+    bool shown_if_zero = false;
+  };
   std::vector<std::string> order;
-  std::map<std::string, std::vector<std::string>> rows;
-  auto put = [&](const std::string& key, size_t column) -> absl::Status {
+  std::map<std::string, Row> rows;
+  auto put = [&](const std::string& key, int column, bool shown_if_zero) -> absl::Status {
     if (key.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(const v1::Metric* metric, text_.Find(key));
-    std::vector<std::string>& row = rows[metric->id()];
-    if (row.empty()) {
+    Row& row = rows[metric->id()];
+    if (row.cells.empty()) {
       order.push_back(metric->id());
-      row.resize(static_cast<size_t>(tables.size()) + 1);
-      row[0] = text_.MetricName(metric->id());
+      row.cells.resize(static_cast<size_t>(tables.size()));
     }
-    row[column] = text_.Value(*metric);
+    row.cells[static_cast<size_t>(column)] = metric;
+    // A count or time of nothing says nothing; a share of nothing is an answer.
+    row.shown_if_zero = row.shown_if_zero || shown_if_zero || metric->value() != 0;
     return absl::OkStatus();
   };
+  std::vector<std::string> header = {text_.Label("label.metric")};
   for (int i = 0; i < tables.size(); ++i) {
-    const v1::TimeTable& table = tables[i];
-    std::vector<std::string> title;
-    if (!table.capture().empty()) title.push_back(CodeSpan(table.capture()));
-    if (std::string place = Place(table.device(), table.rank()); !place.empty()) {
-      title.push_back(std::move(place));
+    header.push_back(TimeTableTitle(tables[i]));
+    for (const std::string& key : tables[i].share_keys()) {
+      ASSIGN_OR_RETURN(const v1::Metric* metric, text_.Find(key));
+      RETURN_IF_ERROR(put(key, i, metric->id() != "idle_unattributed_share"));
     }
-    if (table.rescaled()) title.push_back(text_.Label("label.rescaled"));
-    header.push_back(absl::StrJoin(title, ", "));
-    for (const std::string& key : table.share_keys()) RETURN_IF_ERROR(put(key, i + 1));
   }
-  for (int i = 0; i < tables.size(); ++i) RETURN_IF_ERROR(put(tables[i].sum_key(), i + 1));
+  for (int i = 0; i < tables.size(); ++i) RETURN_IF_ERROR(put(tables[i].sum_key(), i, true));
   for (int i = 0; i < tables.size(); ++i) {
-    for (const std::string& key : tables[i].context_keys()) RETURN_IF_ERROR(put(key, i + 1));
+    for (const std::string& key : tables[i].context_keys()) RETURN_IF_ERROR(put(key, i, false));
   }
   MarkdownTable table(header);
-  for (const std::string& id : order) table.AddRow(rows[id]);
+  for (const std::string& id : order) {
+    if (!rows[id].shown_if_zero) continue;
+    std::vector<std::string> cells = {text_.MetricName(id)};
+    for (const v1::Metric* metric : rows[id].cells) {
+      cells.push_back(metric == nullptr ? "" : text_.Value(*metric));
+    }
+    table.AddRow(std::move(cells));
+  }
   Subsection("label.time_shares");
   out_ += table.ToString();
   return absl::OkStatus();
@@ -355,7 +375,7 @@ absl::Status MarkdownWriter::WriteEvidence(const v1::ReportedFinding& reported) 
                                  " ", text_.Value(*metric)));
   }
   if (evidence.empty()) return absl::OkStatus();
-  absl::StrAppend(&out_, "   ", Labelled("label.evidence", absl::StrJoin(evidence, "; ")), "\n");
+  absl::StrAppend(&out_, "   ", Labelled("label.evidence", absl::StrJoin(evidence, ", ")), "\n");
   return absl::OkStatus();
 }
 
@@ -409,8 +429,11 @@ absl::Status MarkdownWriter::WriteRecommendation(const v1::Recommendation& recom
   if (!findings.empty()) {
     absl::StrAppend(&out_, ", ", Labelled("label.rests_on", absl::StrJoin(findings, ", ")));
   }
+  out_ += "\n";
+  // What only settles the verdict changes nothing by itself.
+  if (!recommendation.has_effect() && !recommendation.has_verify()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string effect, EffectText(recommendation.effect()));
-  absl::StrAppend(&out_, "\n   - ", Labelled("label.effect", effect), "\n");
+  absl::StrAppend(&out_, "   - ", Labelled("label.effect", effect), "\n");
   if (recommendation.has_verify()) {
     ASSIGN_OR_RETURN(const std::string verify, text_.Sentence(recommendation.verify()));
     absl::StrAppend(&out_, "   - ", Labelled("label.verify", verify), "\n");

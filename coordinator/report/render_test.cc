@@ -177,18 +177,30 @@ TEST(CodeSpan, HoldsWhateverItIsGiven) {
 }
 
 TEST(ShortKernelName, KeepsTheFunction) {
-  EXPECT_EQ(ShortKernelName("void at::native::fill<4, Functor<float>>(int, float*)"),
-            "at::native::fill<…>");
-  EXPECT_EQ(ShortKernelName("void (anonymous namespace)::softmax<float>(float*)"),
-            "(anonymous)::softmax<…>");
+  EXPECT_EQ(ShortKernelName("void ns::gemm<4, float>(int, float*)"), "gemm<…>");
+  EXPECT_EQ(ShortKernelName("void (anonymous namespace)::softmax<float>(float*)"), "softmax<…>");
+  EXPECT_EQ(ShortKernelName("void at::<unnamed>::kernel::lstm_cell_forward<float, 1>(T1)"),
+            "lstm_cell_forward<…>");
   EXPECT_EQ(ShortKernelName("nvjet_sm90_hsh_256x128"), "nvjet_sm90_hsh_256x128");
+}
+
+TEST(ShortKernelName, NamesWhatAGenericKernelWasMadeFor) {
+  EXPECT_EQ(ShortKernelName("void at::native::vectorized_elementwise_kernel<(int)4, "
+                            "at::native::AUnaryFunctor<float, float, float, "
+                            "at::native::binary_internal::MulFunctor<float>>, "
+                            "std::array<char *, (unsigned long)2>>(int, T2, T3)"),
+            "vectorized_elementwise_kernel<MulFunctor>");
+  EXPECT_EQ(ShortKernelName("void at::native::elementwise_kernel<(int)128, (int)2, void "
+                            "at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float>>"
+                            "(at::TensorIteratorBase &)::[lambda(int) (instance 1)]>(int, T3)"),
+            "elementwise_kernel<CUDAFunctor_add>");
 }
 
 TEST(TextWriter, ShortNamesOfDifferentKernelsStayDifferent) {
   const google::protobuf::RepeatedPtrField<v1::Metric> none;
   TextWriter writer(none, BuiltInCatalogue(), BuiltInMessages(), Language::kEnglish);
-  const std::string a = "void a_rather_long_namespace::kernel<float, 1, 2, 3>(int)";
-  const std::string b = "void a_rather_long_namespace::kernel<double, 4, 5, 6>(int)";
+  const std::string a = "void a_rather_long_namespace::inner::function<float, 1, 2, 3>(int)";
+  const std::string b = "void a_rather_long_namespace::inner::function<double, 4, 5, 6>(int)";
   writer.ShortenKernelNames({a, b});
   EXPECT_NE(writer.KernelName(a), writer.KernelName(b));
   EXPECT_EQ(writer.shortened().at(writer.KernelName(a)), a);

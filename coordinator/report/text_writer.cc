@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr size_t kLongestName = 160;
 constexpr size_t kLongestQuotation = 400;
-constexpr size_t kLongestKernelName = 40;
+constexpr size_t kLongestKernelName = 56;
+constexpr size_t kLongestFullName = 240;
 
 absl::Status Internal(absl::string_view reason, absl::string_view message) {
   return MakeError(absl::StatusCode::kInternal, reason, message);
@@ -31,6 +33,33 @@ std::string OneLine(absl::string_view text) {
   std::replace_if(
       clean.begin(), clean.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return std::string(absl::StripAsciiWhitespace(clean));
+}
+
+// Length of an unnamed namespace as a compiler or a tool writes it; 0: none.
+size_t AnonymousLength(absl::string_view text) {
+  for (absl::string_view name : {"(anonymous namespace)", "<unnamed>"}) {
+    if (absl::StartsWith(text, name)) return name.size();
+  }
+  return 0;
+}
+
+// What a generic kernel was instantiated for: the last functor or kernel named
+// in its template arguments ("MulFunctor", "sqrt_kernel_cuda"); empty: none.
+std::string InnerFunction(absl::string_view arguments) {
+  std::string last, word;
+  for (size_t i = 0; i <= arguments.size(); ++i) {
+    const char c = i < arguments.size() ? arguments[i] : ' ';
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+      continue;
+    }
+    const std::string lower = absl::AsciiStrToLower(word);
+    const bool function = absl::StrContains(lower, "functor") || absl::StrContains(lower, "kernel");
+    // The wrappers that every elementwise kernel goes through say nothing.
+    if (function && !absl::StartsWith(lower, "gpu_kernel")) last = word;
+    word.clear();
+  }
+  return last;
 }
 
 // Longest run of backticks in `text`.
@@ -55,28 +84,33 @@ std::string CodeSpan(absl::string_view text) {
 }
 
 std::string ShortKernelName(absl::string_view name) {
-  std::string out;
-  int depth = 0;
   absl::ConsumePrefix(&name, "void ");
   name = absl::StripAsciiWhitespace(name);
-  // Mangled names and plain identifiers have no such characters.
+  std::string function;
+  absl::string_view arguments;
+  int depth = 0;
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
-    const bool anonymous = absl::StartsWith(name.substr(i), "(anonymous namespace)");
-    if (anonymous) {
-      if (depth == 0) out += "(anonymous)";
-      i += absl::string_view("(anonymous namespace)").size() - 1;
+    if (const size_t anonymous = AnonymousLength(name.substr(i)); anonymous > 0) {
+      i += anonymous - 1;
     } else if (c == '(' && depth == 0) {
       break;
     } else if (c == '<') {
-      if (depth++ == 0) out += "<…>";
+      if (depth++ == 0 && arguments.empty()) arguments = name.substr(i + 1);
     } else if (c == '>') {
       depth = std::max(0, depth - 1);
     } else if (depth == 0) {
-      out += c;
+      function += c;
     }
   }
-  return out.empty() ? std::string(name) : out;
+  // Namespaces are the framework's; the function tells kernels apart.
+  if (const size_t colon = function.rfind(':'); colon != std::string::npos) {
+    function.erase(0, colon + 1);
+  }
+  if (function.empty()) return std::string(name);
+  if (arguments.empty()) return function;
+  const std::string inner = InnerFunction(arguments);
+  return absl::StrCat(function, "<", inner.empty() ? "…" : inner, ">");
 }
 
 TextWriter::TextWriter(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics,
@@ -221,7 +255,7 @@ void TextWriter::ShortenKernelNames(const std::set<std::string>& names) {
       shorter = absl::StrCat(stem, "~", n);
     }
     short_names_.emplace(name, shorter);
-    full_names_.emplace(shorter, Truncate(line, 4 * kLongestName));
+    full_names_.emplace(shorter, Truncate(line, kLongestFullName));
   }
 }
 

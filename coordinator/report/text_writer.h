@@ -21,7 +21,8 @@ namespace solward::report {
 // `text` as a Markdown code span on one line, whatever it holds.
 std::string CodeSpan(absl::string_view text);
 
-// Function name without return type, template arguments and parameters.
+// Function name without return type, namespaces and parameters; of its template
+// arguments only what the kernel was instantiated for: "elementwise_kernel<MulFunctor>".
 std::string ShortKernelName(absl::string_view name);
 
 // References outlive the writer. Not thread-safe.

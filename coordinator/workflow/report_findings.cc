@@ -72,6 +72,12 @@ v1::Finding& FindingsWriter::Add(const std::string& id, v1::Severity severity,
   return finding;
 }
 
+bool IsHostSide(const v1::RankedClass& ranked) {
+  return ranked.bottleneck_class() == v1::BOTTLENECK_CLASS_LAUNCH_OVERHEAD ||
+         ranked.bottleneck_class() == v1::BOTTLENECK_CLASS_SYNC_BOUND ||
+         ranked.bottleneck_class() == v1::BOTTLENECK_CLASS_HOST_BOUND;
+}
+
 // The verdict's own evidence; recommendations rest on it.
 void FindingsWriter::AddBottlenecks() {
   const v1::BottleneckClass primary = classification_.primary();
@@ -84,6 +90,10 @@ void FindingsWriter::AddBottlenecks() {
     const bool large = recoverable != nullptr &&
                        recoverable->value() >= input_.knowledge().parameters.margin_percent;
     if (!first && (!large || share == nullptr)) continue;
+    // What the profiler alone may have made is no finding of the workload.
+    const bool doubtful =
+        primary == v1::BOTTLENECK_CLASS_UNDETERMINED_PROFILER_DILATION && IsHostSide(ranked);
+    if (doubtful) continue;
     primary_ranked = primary_ranked || first;
     const bool heavy = recoverable != nullptr && recoverable->value() >= floor;
     AddBottleneck(ranked.bottleneck_class(), &ranked,

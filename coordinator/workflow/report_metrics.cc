@@ -36,9 +36,9 @@ const std::vector<Companions>& AllCompanions() {
 
 // The row's columns of the kernel table, in order.
 constexpr const char* kKernelColumns[] = {
-    "kernel_time_share",  "kernel_total_time",       "kernel_launches", "kernel_time",
-    "compute_throughput", "memory_throughput",       "dram_throughput", "dram_bandwidth",
-    "achieved_occupancy", "tensor_pipe_utilization",
+    "kernel_time_share",  "kernel_launches",    "kernel_time",
+    "compute_throughput", "memory_throughput",  "dram_throughput",
+    "dram_bandwidth",     "achieved_occupancy", "tensor_pipe_utilization",
 };
 
 // What stands under the shares of a timeline; RUN before STEP.

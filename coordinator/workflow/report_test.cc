@@ -151,6 +151,14 @@ TEST(Summary, OfADilationSaysWhereTheVerdictFlips) {
                         "profiler, limited by its kernels if less"));
 }
 
+TEST(Findings, WhatTheProfilerAloneMayHaveMadeIsNotAFindingOfTheWorkload) {
+  ReportCase workload;
+  workload.AddTimeline({{"kernel", 500}, {"idle_launch", 500}});
+  ASSERT_OK_AND_ASSIGN(const v1::Report report, workload.Report());
+  EXPECT_THAT(FindingIds(report), Contains("bottleneck_undetermined_profiler_dilation"));
+  EXPECT_THAT(FindingIds(report), Not(Contains("bottleneck_launch_overhead")));
+}
+
 TEST(Summary, OfUnratedKernelsSaysThatCountersAreMissing) {
   ReportCase workload;
   workload.AddTimeline({{"kernel", 950}, {"idle_queued", 50}});
