@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <grpc/grpc.h>
+
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -100,6 +102,9 @@ int Serve(const CommandLine& line) {
 }  // namespace solward::service
 
 int main(int argc, char** argv) {
+  // Held until the process ends: gRPC's last shutdown may wait ten seconds for a
+  // poller that has nothing left to poll.
+  grpc_init();
   solward::service::CommandLine line;
   CLI::App app("Takes performance questions, asks specialists, classifies, writes reports.");
   solward::service::Describe(app, line);

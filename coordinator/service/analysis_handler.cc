@@ -2,13 +2,13 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/status.h"
-#include "coordinator/report/render.h"
 #include "coordinator/service/list_filter.h"
 #include "coordinator/service/report_queries.h"
 #include "coordinator/service/report_verifier.h"
@@ -168,25 +168,32 @@ absl::StatusOr<v1::GetReportResponse> AnalysisHandler::GetReport(
     Caller caller, const v1::GetReportRequest& request) {
   v1::GetReportResponse response;
   ASSIGN_OR_RETURN(*response.mutable_report(), ReadReport(caller, request.analysis_id()));
-  const Language language = request.language() == v1::REPORT_LANGUAGE_FRENCH ? Language::kFrench
-                                                                             : Language::kEnglish;
+  std::optional<store::Document> rendering;
   switch (request.format()) {
     case v1::REPORT_FORMAT_UNSPECIFIED:
       return response;
-    case v1::REPORT_FORMAT_MARKDOWN: {
-      ASSIGN_OR_RETURN(*response.mutable_text(),
-                       report::RenderMarkdown(response.report(), knowledge_.catalogue, language));
-      return response;
-    }
-    case v1::REPORT_FORMAT_JSON: {
-      ASSIGN_OR_RETURN(*response.mutable_text(), report::RenderJson(response.report()));
-      return response;
-    }
+    case v1::REPORT_FORMAT_MARKDOWN:
+      rendering = request.language() == v1::REPORT_LANGUAGE_FRENCH
+                      ? store::Document::kReportMarkdownFrench
+                      : store::Document::kReportMarkdownEnglish;
+      break;
+    case v1::REPORT_FORMAT_JSON:
+      rendering = store::Document::kReportJson;
+      break;
     default:
       return MakeBadRequest("FORMAT_UNKNOWN", "format: not a format this coordinator writes",
                             {{"format", absl::StrCat("MARKDOWN or JSON expected, found ",
                                                      static_cast<int>(request.format()))}});
   }
+  ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                   store_.Read(request.analysis_id(), *rendering));
+  if (!text.has_value()) {
+    return MakeError(absl::StatusCode::kDataLoss, "STORE_CORRUPT",
+                     absl::StrCat("analysis ", request.analysis_id(), ": its ",
+                                  store::DocumentName(*rendering), " is not in the store"));
+  }
+  response.set_text(*text);
+  return response;
 }
 
 absl::StatusOr<v1::ListKernelsResponse> AnalysisHandler::ListKernels(

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "coordinator/delegation/grpc_dispatcher.h"
+#include "coordinator/report/render.h"
 #include "coordinator/workflow/classify.h"
 #include "coordinator/workflow/measure.h"
 #include "coordinator/workflow/plan.h"
@@ -201,9 +202,18 @@ absl::Status AnalysisRun::Report() {
   ASSIGN_OR_RETURN(const v1::Report report,
                    workflow::MakeReport(id_, understanding_, measurement_, classification_,
                                         environment_.knowledge));
+  const MetricCatalogue& catalogue = environment_.knowledge.catalogue;
+  ASSIGN_OR_RETURN(std::string english,
+                   report::RenderMarkdown(report, catalogue, Language::kEnglish));
+  ASSIGN_OR_RETURN(std::string french,
+                   report::RenderMarkdown(report, catalogue, Language::kFrench));
+  ASSIGN_OR_RETURN(std::string json, report::RenderJson(report));
   Transition reported;
   reported.event.set_message("the report is ready");
-  reported.documents = {{Document::kReport, report.SerializeAsString()}};
+  reported.documents = {{Document::kReport, report.SerializeAsString()},
+                        {Document::kReportMarkdownEnglish, std::move(english)},
+                        {Document::kReportMarkdownFrench, std::move(french)},
+                        {Document::kReportJson, std::move(json)}};
   return Enter(v1::STAGE_REPORT, std::move(reported), [](v1::Analysis& analysis) {
     analysis.set_state(v1::ANALYSIS_STATE_SUCCEEDED);
     return absl::OkStatus();

@@ -3,6 +3,7 @@
 #ifndef SOLWARD_COORDINATOR_SERVICE_COORDINATOR_FIXTURE_H_
 #define SOLWARD_COORDINATOR_SERVICE_COORDINATOR_FIXTURE_H_
 
+#include <grpc/grpc.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,6 +25,10 @@ namespace solward::service {
 class CoordinatorFixture : public ::testing::Test {
  protected:
   using Stub = v1::AnalysisService::Stub;
+
+  // Held until the process ends: gRPC's last shutdown may wait ten seconds for a
+  // poller that has nothing left to poll.
+  static void SetUpTestSuite() { grpc_init(); }
 
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "coord-XXXXXX").string();

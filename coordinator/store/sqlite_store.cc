@@ -318,6 +318,9 @@ const char* DocumentName(Document document) {
     case Document::kMeasurement: return "measurement";
     case Document::kClassification: return "classification";
     case Document::kReport: return "report";
+    case Document::kReportMarkdownEnglish: return "report.en.md";
+    case Document::kReportMarkdownFrench: return "report.fr.md";
+    case Document::kReportJson: return "report.json";
   }
   return "unknown";
 }

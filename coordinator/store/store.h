@@ -21,7 +21,7 @@
 
 namespace solward::store {
 
-// Serialized message kept beside an analysis; the name says which message.
+// Serialized message or text kept beside an analysis.
 enum class Document {
   kAnswers,               // v1::AnswerQuestionsRequest: every answer so far, in order
   kUnderstanding,         // v1::Understanding
@@ -31,6 +31,10 @@ enum class Document {
   kMeasurement,           // v1::Measurement
   kClassification,        // v1::Classification
   kReport,                // v1::Report
+  // Its renderings, kept so that they are served byte for byte by any version.
+  kReportMarkdownEnglish,
+  kReportMarkdownFrench,
+  kReportJson,
 };
 
 // Stable name of a document, as the database has it.
