@@ -1,5 +1,12 @@
 #include "coordinator/report/messages.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/metric_catalogue.h"
@@ -96,6 +103,29 @@ TEST(BuiltInMessages, KeepTheSeedsClassWordsInBothLanguages) {
     EXPECT_EQ(message->en, word);
     EXPECT_EQ(message->fr, word);
   }
+}
+
+// Ids are strings in the stages' sources; one that the table lacks would fail
+// only when a report needs it.
+TEST(BuiltInMessages, HaveEveryIdThatTheSourcesName) {
+  const char* source = std::getenv("SOLWARD_SOURCE_DIR");
+  ASSERT_NE(source, nullptr) << "SOLWARD_SOURCE_DIR must name the source tree";
+  const std::regex id(
+      "\"((?:summary|finding|confidence|missing|plan|none|base|source|label|section|"
+      "unmeasured|recommendation)\\.[a-z_.]*[a-z])\"");
+  int found = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::string(source) + "/coordinator")) {
+    const std::string path = entry.path().string();
+    if (!absl::EndsWith(path, ".cc") || absl::EndsWith(path, "_test.cc")) continue;
+    std::ifstream file(path);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    for (std::sregex_iterator it(text.begin(), text.end(), id), end; it != end; ++it) {
+      EXPECT_NE(BuiltInMessages().Find((*it)[1].str()), nullptr) << (*it)[1] << " in " << path;
+      ++found;
+    }
+  }
+  EXPECT_GT(found, 80);
 }
 
 TEST(BuiltInMessages, KnowEveryFindingOfTheOtherStages) {
