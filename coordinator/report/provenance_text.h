@@ -18,12 +18,12 @@ class ProvenanceText {
   // For a table cell: tool and capture, "derived", "given by the client", ...
   std::string Short(const v1::Metric& metric) const;
 
-  // What several numbers may share: "`ncu 2025.3.1, bmm.ncu.raw.csv, raw`, mean",
+  // What several numbers may share: "`<tool and version>, <capture>, <table>`, mean",
   // "derived, `part / window * 100`", "given by the client".
   std::string Source(const v1::Metric& metric) const;
 
   // What is the number's own beside its source, but for a derived metric's
-  // inputs: "`sm__throughput.avg…, rows 0–2, n=3`".
+  // inputs: "`<the tool's name>, rows 0–2, n=3`".
   std::string Detail(const v1::Metric& metric) const;
 
   // "`x`, `GPU 0 rank 1`"; kernel and device are left out where the whole report

@@ -236,9 +236,8 @@ double Recommender::EffectOf(const v1::Recommendation& recommendation) const {
   return metric == nullptr ? -1 : metric->value();
 }
 
-// The verdict's class first, what can be acted on before what is to be checked,
-// then the larger bound; the tool's estimate is of one kernel, so it comes
-// after bounds of the whole.
+// The verdict's class first, then the larger bound, then the catalogue's order;
+// the tool's estimate is of one kernel, so it comes after bounds of the whole.
 void Recommender::SortByEffect() {
   auto& all = *section_.mutable_recommendations();
   std::vector<v1::Recommendation> sorted(std::make_move_iterator(all.begin()),
@@ -246,7 +245,7 @@ void Recommender::SortByEffect() {
   auto rank = [&](const v1::Recommendation& r) {
     const bool other = r.bottleneck_class() != input_.classification().primary();
     const bool tool = r.effect().basis() == v1::EFFECT_BASIS_TOOL_ESTIMATE;
-    return std::tuple(other, tool, r.is_check(), -EffectOf(r));
+    return std::tuple(other, tool, -EffectOf(r));
   };
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
