@@ -78,7 +78,7 @@ char ClassOf(absl::string_view token) {
       R"((?:[a-z][a-z0-9+]*://\S+|~?/\w\S*|~/?|\.{1,2}/\S*|\$\{?\w+\}?(?:[/\\]\S*)?|%\w+%\S*|[a-z]:[\\/]\S*|\\\\\S+|/\S*\.\.\.\S*))");
   static const RE2 rate(R"(/(?:s|sec|second|step|call|token|sample|iter\w*|pas|appel|stop)(?:s)?)");
   if (RE2::FullMatch(Re(token), program)) return kProgramFile;
-  if (absl::StartsWith(token, "-")) return 0;
+  if (absl::StartsWith(token, "-") || absl::StartsWith(token, "chrome://")) return 0;
   if (RE2::FullMatch(Re(token), rate)) return 0;
   if (RE2::FullMatch(Re(token), data)) return kDataFile;
   if (RE2::FullMatch(Re(token), path)) return kPath;
@@ -449,22 +449,46 @@ std::vector<Offence> LintOutcomeText(absl::string_view text) {
   return offences;
 }
 
+namespace {
+
+// A status travels in gRPC's trailers, which hold about 8 KiB.
+constexpr size_t kMaxViolationBytes = 4096;
+constexpr size_t kMaxWords = 160;
+
+std::string Shortened(const std::string& words) {
+  if (words.size() <= kMaxWords) return words;
+  size_t end = kMaxWords;
+  while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) --end;
+  return absl::StrCat(words.substr(0, end), "...");
+}
+
+}  // namespace
+
 absl::Status LintFields(const std::vector<LintedField>& fields) {
   std::vector<FieldViolation> violations;
+  size_t total = 0, bytes = 0;
   for (const LintedField& field : fields) {
     for (const Offence& offence : LintOutcomeText(field.text)) {
-      violations.push_back(
-          {field.field, absl::StrCat(OffenceKindName(offence.kind), ": \"", offence.words,
-                                     "\": ", OffenceAdvice(offence.kind))});
+      ++total;
+      if (bytes > kMaxViolationBytes) continue;
+      violations.push_back({field.field, absl::StrCat(OffenceKindName(offence.kind), ": \"",
+                                                      Shortened(offence.words),
+                                                      "\": ", OffenceAdvice(offence.kind))});
+      bytes += field.field.size() + violations.back().description.size();
     }
   }
   if (violations.empty()) return absl::OkStatus();
-  return MakeBadRequest(
-      "DELEGATION_NOT_OUTCOME_ONLY",
-      absl::StrCat(violations.front().field, ": expected what is wanted, found how to do it (",
-                   violations.size(), violations.size() == 1 ? " place): " : " places): ",
-                   violations.front().description, "; see docs/delegation-rules.md"),
-      violations);
+  const std::string first = violations.front().description;
+  const std::string field = violations.front().field;
+  if (total > violations.size()) {
+    violations.push_back({violations.back().field,
+                          absl::StrCat("and ", total - violations.size(), " further offences")});
+  }
+  return MakeBadRequest("DELEGATION_NOT_OUTCOME_ONLY",
+                        absl::StrCat(field, ": expected what is wanted, found how to do it (",
+                                     total, total == 1 ? " place): " : " places): ", first,
+                                     "; see docs/delegation-rules.md"),
+                        violations);
 }
 
 }  // namespace solward

@@ -201,6 +201,17 @@ TEST(LintFields, NamesFieldKindWordsAndWhatToSayInstead) {
   EXPECT_THAT(violations[1].description, HasSubstr("tool_flags: \"--set=full\""));
 }
 
+TEST(LintFields, AStatusStaysSmallEnoughToTravel) {
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "If ncu fails, use nsys. ";
+  const absl::Status status = LintFields({{"request.statement", text}});
+  size_t bytes = 0;
+  for (const auto& violation : FieldViolations(status)) bytes += violation.description.size();
+  EXPECT_LT(bytes, 5000u);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("500 places")));
+  EXPECT_THAT(FieldViolations(status).back().description, HasSubstr("further offences"));
+}
+
 TEST(LintFields, CleanFieldsPass) {
   EXPECT_THAT(LintFields({}), IsOk());
   EXPECT_THAT(LintFields({{"request.statement", "Is the kernel axpy memory-bound?"}}), IsOk());

@@ -12,6 +12,7 @@
 #include "common/outcome_lint.h"
 #include "common/problem_context.h"
 #include "common/status.h"
+#include "common/text.h"
 #include "coordinator/workflow/flops.h"
 
 namespace solward::workflow::internal {
@@ -33,8 +34,11 @@ constexpr int kMaxDimensions = 32;
 // Collects violations; fields are named as in the contract.
 class Checker {
  public:
+  // A status travels in gRPC's trailers, which hold about 8 KiB.
   void Add(const std::string& field, const std::string& what) {
-    violations_.push_back({field, what});
+    constexpr size_t kMost = 16;
+    if (++count_ > kMost) return;
+    violations_.push_back({Truncate(CleanUtf8(field), 100), Truncate(CleanUtf8(what), 200)});
   }
 
   void Size(const std::string& field, size_t bytes, size_t most) {
@@ -59,14 +63,14 @@ class Checker {
     if (violations_.empty()) return absl::OkStatus();
     return MakeBadRequest(
         "REQUEST_INVALID",
-        absl::StrCat(
-            violations_.front().field, ": ", violations_.front().description,
-            violations_.size() > 1 ? absl::StrCat(" (and ", violations_.size() - 1, " more)") : ""),
+        absl::StrCat(violations_.front().field, ": ", violations_.front().description,
+                     count_ > 1 ? absl::StrCat(" (and ", count_ - 1, " more)") : ""),
         violations_);
   }
 
  private:
   std::vector<FieldViolation> violations_;
+  size_t count_ = 0;
 };
 
 void CheckEnvironment(const std::string& field,
