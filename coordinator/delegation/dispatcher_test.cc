@@ -87,6 +87,17 @@ TEST_F(GrpcDispatcherTest, TheSpecialistThatKeepsTheCaptureIsAskedAndNoOther) {
   EXPECT_TRUE(specialist_.requests().empty());
 }
 
+TEST_F(GrpcDispatcherTest, ASpecialistThatWorksFromNumbersNeedNotKeepTheCaptures) {
+  TestSpecialist graph(std::string(kCudaGraphSpecialist), "two");
+  ASSERT_THAT(graph.Serve(folder_), IsOk());
+  ASSERT_THAT(registry_.Register("uid:1000", graph.description(), graph.target()), IsOk());
+  v1::PlannedDelegation planned = Planned("one");
+  planned.set_specialist(std::string(kCudaGraphSpecialist));
+  const v1::DelegationOutcome outcome = Dispatch(planned);
+  EXPECT_TRUE(outcome.has_result());
+  EXPECT_EQ(outcome.specialist_instance(), "two");
+}
+
 TEST_F(GrpcDispatcherTest, CapturesWithDifferentSpecialistsAreRefused) {
   v1::PlannedDelegation planned = Planned("one");
   auto* captures = planned.mutable_request()->mutable_workload()->mutable_captures();

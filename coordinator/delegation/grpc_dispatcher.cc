@@ -90,7 +90,11 @@ v1::DelegationOutcome GrpcDispatcher::Dispatch(
     std::stop_token stop) {
   v1::DelegationOutcome outcome;
   *outcome.mutable_planned() = planned;
-  absl::StatusOr<std::string> instance = InstanceOfCaptures(planned.request());
+  // Captures lie with profiling specialists; any other is asked about the
+  // numbers that came out of them.
+  absl::StatusOr<std::string> instance = planned.specialist() == kProfilingSpecialist
+                                             ? InstanceOfCaptures(planned.request())
+                                             : std::string();
   const absl::Status status =
       instance.ok() ? Run(*instance, stop, on_progress, outcome) : instance.status();
   if (!status.ok()) {

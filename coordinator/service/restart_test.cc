@@ -68,7 +68,7 @@ TEST_F(RestartTest, QuestionsStillWaitAfterARestart) {
   auto* capture = question.mutable_workload()->mutable_captures()->mutable_captures(0);
   capture->set_label("bmm.ncu.raw.csv");
   capture->set_kind(v1::CAPTURE_KIND_NCU_CSV_RAW);
-  question.add_desired_metrics()->set_id("mfu");
+  question.mutable_desired_metrics(0)->set_id("mfu");
   question.mutable_context()->set_dtype(v1::DTYPE_FP16);
   const auto submitted = Submit(question, "k");
   ASSERT_THAT(submitted, IsOk());
