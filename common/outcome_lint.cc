@@ -10,6 +10,7 @@
 #include "common/folded_text.h"
 #include "common/outcome_lint_rules.h"
 #include "common/status.h"
+#include "common/text.h"
 
 namespace solward {
 namespace {
@@ -455,13 +456,6 @@ namespace {
 constexpr size_t kMaxViolationBytes = 4096;
 constexpr size_t kMaxWords = 160;
 
-std::string Shortened(const std::string& words) {
-  if (words.size() <= kMaxWords) return words;
-  size_t end = kMaxWords;
-  while (end > 0 && (static_cast<unsigned char>(words[end]) & 0xC0) == 0x80) --end;
-  return absl::StrCat(words.substr(0, end), "...");
-}
-
 }  // namespace
 
 absl::Status LintFields(const std::vector<LintedField>& fields) {
@@ -472,7 +466,7 @@ absl::Status LintFields(const std::vector<LintedField>& fields) {
       ++total;
       if (bytes > kMaxViolationBytes) continue;
       violations.push_back({field.field, absl::StrCat(OffenceKindName(offence.kind), ": \"",
-                                                      Shortened(offence.words),
+                                                      Truncate(CleanUtf8(offence.words), kMaxWords),
                                                       "\": ", OffenceAdvice(offence.kind))});
       bytes += field.field.size() + violations.back().description.size();
     }
