@@ -124,9 +124,8 @@ void Shares(benchmark::State& state) {
     auto shares = timeline::ComputeShares(*timeline, {}, {});
     benchmark::DoNotOptimize(shares);
   }
-  state.SetItemsProcessed(
-      state.iterations() *
-      static_cast<int64_t>(timeline->processes[0].lanes[0].ops.size()));
+  state.SetItemsProcessed(state.iterations() *
+                          static_cast<int64_t>(timeline->processes[0].lanes[0].ops.size()));
 }
 BENCHMARK(Shares)->Unit(benchmark::kMillisecond);
 

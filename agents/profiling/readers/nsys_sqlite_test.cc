@@ -18,6 +18,7 @@
 namespace solward::readers {
 namespace {
 
+using solward::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::Each;
@@ -25,7 +26,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using solward::testing::StatusIs;
 using timeline::GpuOpKind;
 using timeline::HostMemory;
 using timeline::Timeline;
@@ -112,8 +112,8 @@ const timeline::GpuOps& Ops(const Timeline& timeline) {
 }
 
 TEST(NsysSqlite, BecomesOperationsAndCalls) {
-  const Database db(absl::StrCat(kMeta, kRuntime, kKernelTable, Call(100, 110, 9),
-                                 Kernel(120, 150, 9)));
+  const Database db(
+      absl::StrCat(kMeta, kRuntime, kKernelTable, Call(100, 110, 9), Kernel(120, 150, 9)));
   ASSERT_OK_AND_ASSIGN(const Timeline t, db.Read());
   EXPECT_EQ(t.tool, "nsys");
   EXPECT_EQ(t.tool_version, "2025.3.2.0");
@@ -148,18 +148,18 @@ TEST(NsysSqlite, JoinsByProcessAndCorrelation) {
 }
 
 TEST(NsysSqlite, KeepsEqualPidsOfTwoMachinesApart) {
-  const Database db(absl::StrCat(kMeta, kRuntime, kKernelTable,
-                                 Call(1, 2, 9, GlobalTid(7, 7, 1)), Call(3, 4, 9, GlobalTid(7, 7, 2)),
-                                 Kernel(5, 6, 9, GlobalPid(7, 1)), Kernel(7, 8, 9, GlobalPid(7, 2))));
+  const Database db(absl::StrCat(kMeta, kRuntime, kKernelTable, Call(1, 2, 9, GlobalTid(7, 7, 1)),
+                                 Call(3, 4, 9, GlobalTid(7, 7, 2)),
+                                 Kernel(5, 6, 9, GlobalPid(7, 1)),
+                                 Kernel(7, 8, 9, GlobalPid(7, 2))));
   ASSERT_OK_AND_ASSIGN(const Timeline t, db.Read());
   EXPECT_EQ(t.processes.size(), 2u);
 }
 
 TEST(NsysSqlite, AttributesGraphKernelsToTheirLaunch) {
-  const Database db(absl::StrCat(kMeta, kRuntime, kKernelTable,
-                                 Call(100, 110, 9, GlobalTid(), /*name=*/4),
-                                 Kernel(120, 150, 9, GlobalPid(), 0, "77"),
-                                 Kernel(160, 170, 9, GlobalPid(), 0, "78")));
+  const Database db(absl::StrCat(
+      kMeta, kRuntime, kKernelTable, Call(100, 110, 9, GlobalTid(), /*name=*/4),
+      Kernel(120, 150, 9, GlobalPid(), 0, "77"), Kernel(160, 170, 9, GlobalPid(), 0, "78")));
   ASSERT_OK_AND_ASSIGN(const Timeline t, db.Read());
   EXPECT_THAT(Ops(t).in_graph, ElementsAre(1, 1));
   EXPECT_THAT(Ops(t).call, ElementsAre(0, 0));
@@ -238,12 +238,13 @@ TEST(NsysSqlite, CleansNamesThatAreNotUtf8) {
 }
 
 TEST(NsysSqlite, CountsWhatIsAbsurdAndDoesNotUseIt) {
-  const Database db(absl::StrCat(
-      kMeta, kRuntime, kKernelTable, Call(100, 110, 9), Call(110, 100, 10), Kernel(120, 150, 9),
-      Kernel(150, 120, 9), Kernel(-7, 120, 9),
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ('x', 5, 0, 7, 1, 1, 2, 5, NULL),"
-      " (1, NULL, 0, 7, 1, 1, 2, 5, NULL), (1, 2, 99999999999, 7, 1, 1, 2, 5, NULL),"
-      " (200, 210, 0, 7, 9, ", GlobalPid(), ", 12345, 5, NULL);"));
+  const Database db(
+      absl::StrCat(kMeta, kRuntime, kKernelTable, Call(100, 110, 9), Call(110, 100, 10),
+                   Kernel(120, 150, 9), Kernel(150, 120, 9), Kernel(-7, 120, 9),
+                   "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ('x', 5, 0, 7, 1, 1, 2, 5, NULL),"
+                   " (1, NULL, 0, 7, 1, 1, 2, 5, NULL), (1, 2, 99999999999, 7, 1, 1, 2, 5, NULL),"
+                   " (200, 210, 0, 7, 9, ",
+                   GlobalPid(), ", 12345, 5, NULL);"));
   ASSERT_OK_AND_ASSIGN(const Timeline t, db.Read());
   EXPECT_EQ(Ops(t).size(), 2u);
   EXPECT_EQ(Statistic(t, "gpu_operations_with_absurd_time"), 2u);
@@ -316,7 +317,8 @@ TEST(NsysSqlite, TakesGpusByTheirCudaNumber) {
 
 TEST(NsysSqlite, KnowsThatTheProfilerApiStartedTheRecording) {
   const Database db(absl::StrCat(
-      kMeta, kKernelTable, Kernel(1, 2, 3), "CREATE TABLE DIAGNOSTIC_EVENT (text TEXT);"
+      kMeta, kKernelTable, Kernel(1, 2, 3),
+      "CREATE TABLE DIAGNOSTIC_EVENT (text TEXT);"
       "INSERT INTO DIAGNOSTIC_EVENT VALUES ('Profiling started due to cudaProfilerStart API"
       " invoked in the application.');"));
   ASSERT_OK_AND_ASSIGN(const Timeline t, db.Read());
@@ -384,7 +386,8 @@ TEST(NsysSqlite, WithACorruptPageIsSaidOrReadNeverCrashes) {
 TEST(NsysSqlite, DoesNotRunWhatAFileBrings) {
   // A view in a table's place would never end.
   const Database view(absl::StrCat(
-      kMeta, "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(i) AS"
+      kMeta,
+      "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(i) AS"
       " (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS start, i AS end, 0 AS deviceId"
       " FROM n;"));
   ASSERT_OK_AND_ASSIGN(const Timeline t, view.Read());

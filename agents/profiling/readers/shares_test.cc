@@ -22,8 +22,8 @@ namespace solward::readers {
 namespace {
 
 using timeline::LaneShares;
-using timeline::TimeParts;
 using timeline::Timeline;
+using timeline::TimeParts;
 
 std::string DataDir() {
   const char* source = std::getenv("SOLWARD_SOURCE_DIR");
@@ -158,8 +158,7 @@ TEST_P(SharesOfCapture, AgreeWithTheIndependentScript) {
               expected.Number("busy_ms_per_step"), 0.0051);
   // All GPU work of these captures lies in their steps.
   EXPECT_EQ(lane->in_steps.window, parts.window);
-  EXPECT_EQ(lane->step_marker,
-            absl::StrContains(file, ".nsys.") ? "nvtx:step" : "ProfilerStep");
+  EXPECT_EQ(lane->step_marker, absl::StrContains(file, ".nsys.") ? "nvtx:step" : "ProfilerStep");
 
   const std::string rescaled = expected.cells.at("rescaled");
   if (rescaled == "-") return;

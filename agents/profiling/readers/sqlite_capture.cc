@@ -29,13 +29,13 @@ absl::Status FromSqlite(int code, const char* message, const std::string& where,
                        absl::StrCat(what, "; expected an SQLite file"));
     case SQLITE_CORRUPT:
     case SQLITE_IOERR:
-      return MakeError(absl::StatusCode::kDataLoss, "CAPTURE_CORRUPT",
-                       absl::StrCat(what, ", after ", rows,
-                                    " good rows; copy or export the capture again"));
+      return MakeError(
+          absl::StatusCode::kDataLoss, "CAPTURE_CORRUPT",
+          absl::StrCat(what, ", after ", rows, " good rows; copy or export the capture again"));
     case SQLITE_TOOBIG:
-      return MakeError(absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_LARGE",
-                       absl::StrCat(what, ": expected values of at most ", kMaxValueBytes,
-                                    " bytes"));
+      return MakeError(
+          absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_LARGE",
+          absl::StrCat(what, ": expected values of at most ", kMaxValueBytes, " bytes"));
     case SQLITE_NOMEM:
       return MakeError(absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_LARGE", what);
     default:
@@ -66,18 +66,20 @@ absl::Status CheckHeader(const std::string& path, const std::string& label) {
   }
   if (size < kHeaderBytes) {
     return MakeError(absl::StatusCode::kDataLoss, "CAPTURE_TRUNCATED",
-                     absl::StrCat(label, ": truncated: expected an SQLite header of 100 bytes, "
-                                  "found ", size, " bytes"));
+                     absl::StrCat(label,
+                                  ": truncated: expected an SQLite header of 100 bytes, "
+                                  "found ",
+                                  size, " bytes"));
   }
   // The page count is right only when the two change counters agree.
   uint64_t page_size = uint64_t{header[16]} << 8 | header[17];
   if (page_size == 1) page_size = 65536;
   const uint64_t expected = page_size * BigEndian32(header + 28);
   if (BigEndian32(header + 24) == BigEndian32(header + 92) && size < expected) {
-    return MakeError(absl::StatusCode::kDataLoss, "CAPTURE_TRUNCATED",
-                     absl::StrCat(label, ": truncated: expected ", expected,
-                                  " bytes by its own header, found ", size,
-                                  "; copy or export the capture again"));
+    return MakeError(
+        absl::StatusCode::kDataLoss, "CAPTURE_TRUNCATED",
+        absl::StrCat(label, ": truncated: expected ", expected, " bytes by its own header, found ",
+                     size, "; copy or export the capture again"));
   }
   return absl::OkStatus();
 }
@@ -151,9 +153,9 @@ absl::StatusOr<SqliteCapture> SqliteCapture::Open(const std::string& path,
   SqliteCapture capture;
   capture.label_ = label;
   sqlite3* db = nullptr;
-  const int code = sqlite3_open_v2(ToUri(path).c_str(), &db,
-                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
-                                   nullptr);
+  const int code =
+      sqlite3_open_v2(ToUri(path).c_str(), &db,
+                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
   capture.db_.reset(db);
   if (code != SQLITE_OK) return FromSqlite(code, sqlite3_errstr(code), label, 0);
   Harden(db);
@@ -162,9 +164,9 @@ absl::StatusOr<SqliteCapture> SqliteCapture::Open(const std::string& path,
 }
 
 absl::Status SqliteCapture::ReadTables() {
-  ASSIGN_OR_RETURN(SqliteRows rows,
-                   Prepare("SELECT 0, name, sql FROM sqlite_master WHERE type = 'table'",
-                           "its list of tables"));
+  ASSIGN_OR_RETURN(
+      SqliteRows rows,
+      Prepare("SELECT 0, name, sql FROM sqlite_master WHERE type = 'table'", "its list of tables"));
   while (true) {
     ASSIGN_OR_RETURN(const bool more, rows.Next());
     if (!more) return absl::OkStatus();
@@ -176,8 +178,8 @@ absl::Status SqliteCapture::ReadTables() {
 absl::StatusOr<SqliteRows> SqliteCapture::Prepare(const std::string& sql,
                                                   const std::string& table) {
   sqlite3_stmt* statement = nullptr;
-  const int code = sqlite3_prepare_v2(db_.get(), sql.c_str(), static_cast<int>(sql.size()),
-                                      &statement, nullptr);
+  const int code =
+      sqlite3_prepare_v2(db_.get(), sql.c_str(), static_cast<int>(sql.size()), &statement, nullptr);
   const std::string where = absl::StrCat(label_, ": ", table);
   if (code != SQLITE_OK) return FromSqlite(code, sqlite3_errmsg(db_.get()), where, 0);
   return SqliteRows(statement, where);

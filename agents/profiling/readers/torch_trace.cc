@@ -41,12 +41,18 @@ struct CategoryName {
 // (gpu_user_annotation) repeat those of the CPU and are not wanted; nor is
 // cuda_sync, which repeats calls that are here by name.
 constexpr CategoryName kCategories[] = {
-    {"kernel", Category::kKernel},        {"gpu_memcpy", Category::kMemcpy},
-    {"gpu_memset", Category::kMemset},    {"cuda_runtime", Category::kCall},
-    {"cuda_driver", Category::kCall},     {"hip_runtime", Category::kCall},
-    {"user_annotation", Category::kAnnotation}, {"cpu_op", Category::kCpuOp},
-    {"Kernel", Category::kKernel},        {"Memcpy", Category::kMemcpy},
-    {"Memset", Category::kMemset},        {"Runtime", Category::kCall},
+    {"kernel", Category::kKernel},
+    {"gpu_memcpy", Category::kMemcpy},
+    {"gpu_memset", Category::kMemset},
+    {"cuda_runtime", Category::kCall},
+    {"cuda_driver", Category::kCall},
+    {"hip_runtime", Category::kCall},
+    {"user_annotation", Category::kAnnotation},
+    {"cpu_op", Category::kCpuOp},
+    {"Kernel", Category::kKernel},
+    {"Memcpy", Category::kMemcpy},
+    {"Memset", Category::kMemset},
+    {"Runtime", Category::kCall},
     {"Operator", Category::kCpuOp},
 };
 
@@ -183,9 +189,9 @@ class TorchReader {
   TorchReader(InputFile& input, const ReaderLimits& limits)
       : label_(input.label()),
         limits_(limits),
-        stream_(input, limits,
-                {"deviceProperties", "computeProperties", "distributedInfo",
-                 "baseTimeNanoseconds"}),
+        stream_(
+            input, limits,
+            {"deviceProperties", "computeProperties", "distributedInfo", "baseTimeNanoseconds"}),
         builder_("torch.profiler", limits.max_model_bytes) {
     timeline::Timeline& t = builder_.timeline();
     t.kernel_table = t.copy_table = t.memset_table = t.call_table = t.range_table = "traceEvents";
@@ -226,16 +232,17 @@ absl::StatusOr<timeline::Timeline> TorchReader::Read() {
       continue;
     }
     if (stream_.events() > limits_.max_entries) {
-      return MakeError(absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_LARGE",
-                       absl::StrCat(label_, ": expected at most ", limits_.max_entries,
-                                    " events, found more"));
+      return MakeError(
+          absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_LARGE",
+          absl::StrCat(label_, ": expected at most ", limits_.max_entries, " events, found more"));
     }
     if (!IsUseless(stream_.text())) RETURN_IF_ERROR(ReadEvent());
   }
   if (!stream_.has_trace_events() ||
       (stream_.events() > 0 && stream_.broken_events() == stream_.events())) {
     return MakeError(absl::StatusCode::kInvalidArgument, "CAPTURE_KIND_MISMATCH",
-                     absl::StrCat(label_, ": expected a torch.profiler trace, JSON with events in "
+                     absl::StrCat(label_,
+                                  ": expected a torch.profiler trace, JSON with events in "
                                   "\"traceEvents\"; found ",
                                   stream_.has_trace_events() ? "no complete event" : "none"));
   }
@@ -286,8 +293,8 @@ NameId TorchReader::Name(absl::string_view name) {
                    absl::StrCat("names longer than ", limits_.max_string_bytes, " bytes, cut"));
     return builder_.names().Intern(CleanUtf8(name.substr(0, limits_.max_string_bytes)));
   }
-  const bool control = std::any_of(name.begin(), name.end(),
-                                   [](char c) { return absl::ascii_iscntrl(c); });
+  const bool control =
+      std::any_of(name.begin(), name.end(), [](char c) { return absl::ascii_iscntrl(c); });
   return control ? builder_.names().Intern(CleanUtf8(name)) : builder_.names().Intern(name);
 }
 
@@ -309,8 +316,12 @@ absl::Status TorchReader::Add(const Event& event, Category category) {
   const int64_t thread = TrailingNumber(event.tid, 0);
   const NameId name = Name(event.name);
   if (category != Category::kCall) {
-    return builder_.AddRange({.process = process, .thread = thread, .start_ns = *start,
-                              .end_ns = end, .name = name, .row = Row()});
+    return builder_.AddRange({.process = process,
+                              .thread = thread,
+                              .start_ns = *start,
+                              .end_ns = end,
+                              .name = name,
+                              .row = Row()});
   }
   auto [it, is_new] = calls_by_name_.try_emplace(name);
   if (is_new) {
@@ -336,11 +347,10 @@ absl::Status TorchReader::AddGpuOp(const Event& event, Category category, int64_
   op.row = Row();
   op.name = Name(event.name);
   op.correlation = Correlation(event);
-  const int64_t device =
-      TrailingNumber(event.device.empty() ? event.pid : event.device, -1);
+  const int64_t device = TrailingNumber(event.device.empty() ? event.pid : event.device, -1);
   op.device = device > INT32_MAX ? -1 : static_cast<int32_t>(device);
-  op.stream = static_cast<uint32_t>(
-      TrailingNumber(event.stream.empty() ? event.tid : event.stream, 0));
+  op.stream =
+      static_cast<uint32_t>(TrailingNumber(event.stream.empty() ? event.tid : event.stream, 0));
   op.bytes = static_cast<uint64_t>(
       std::max<int64_t>(0, DecimalToInteger(Unquoted(event.bytes), 0).value_or(0)));
   // 0 means "not in a graph". Older traces give no id; the builder then tells
@@ -374,8 +384,7 @@ absl::Status TorchReader::AddGpuOp(const Event& event, Category category, int64_
 void TorchReader::ReadMember() {
   const absl::string_view key = stream_.key();
   if (key == "baseTimeNanoseconds") {
-    builder_.timeline().clock_base_ns =
-        DecimalToInteger(Unquoted(stream_.text()), 0).value_or(0);
+    builder_.timeline().clock_base_ns = DecimalToInteger(Unquoted(stream_.text()), 0).value_or(0);
     return;
   }
   if (key != "distributedInfo") return ReadDevices(stream_.text());

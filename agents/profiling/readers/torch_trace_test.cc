@@ -16,11 +16,11 @@
 namespace solward::readers {
 namespace {
 
+using solward::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using solward::testing::StatusIs;
 using timeline::GpuOpKind;
 using timeline::HostMemory;
 using timeline::Timeline;
@@ -105,9 +105,8 @@ TEST(TorchTrace, BecomesOperationsCallsAndRanges) {
 }
 
 TEST(TorchTrace, KeepsEveryDigitOfTimesSince1970) {
-  ASSERT_OK_AND_ASSIGN(
-      const Timeline t,
-      Read(Trace({R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,
+  ASSERT_OK_AND_ASSIGN(const Timeline t,
+                       Read(Trace({R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,
                      "ts":1796074606728974.954,"dur":"1.001","args":{"device":0}})"})));
   EXPECT_EQ(Ops(t).start_ns[0], 1796074606728974954);
   EXPECT_EQ(Ops(t).end_ns[0], 1796074606728975955);
@@ -183,11 +182,10 @@ TEST(TorchTrace, ReadsDriverLaunchesAndHip) {
 
 TEST(TorchTrace, TellsCopiesAndTheirHostMemoryByName) {
   std::vector<std::string> events;
-  for (const char* name :
-       {"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pinned -> Device)",
-        "Memcpy DtoH (Device -> Pageable)", "Memcpy DtoD (Device -> Device)",
-        "Memcpy PtoP (Device -> Device)", "Memcpy HtoD (Host -> Device)",
-        "Memcpy HtoH (Pageable -> Pinned)"}) {
+  for (const char* name : {"Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pinned -> Device)",
+                           "Memcpy DtoH (Device -> Pageable)", "Memcpy DtoD (Device -> Device)",
+                           "Memcpy PtoP (Device -> Device)", "Memcpy HtoD (Host -> Device)",
+                           "Memcpy HtoH (Pageable -> Pinned)"}) {
     events.push_back(absl::StrCat(R"({"ph":"X","cat":"gpu_memcpy","name":")", name,
                                   R"(","pid":0,"tid":7,"ts":)", events.size() * 10,
                                   R"(,"dur":1,"args":{"device":0,"bytes":4096}})"));
@@ -217,7 +215,8 @@ TEST(TorchTrace, SeesGraphsByNodeIdAndByCall) {
 }
 
 TEST(TorchTrace, TakesRangesOfTheCpuOnly) {
-  const std::string on_gpu = absl::StrReplaceAll(kStep, {{"user_annotation", "gpu_user_annotation"}});
+  const std::string on_gpu =
+      absl::StrReplaceAll(kStep, {{"user_annotation", "gpu_user_annotation"}});
   ASSERT_OK_AND_ASSIGN(const Timeline t, Read(Trace({kStep, on_gpu, kLaunch, kKernel})));
   EXPECT_EQ(t.processes[0].ranges.size(), 1u);
 }
@@ -267,16 +266,15 @@ TEST(TorchTrace, CountsNumbersThatAreNone) {
 }
 
 TEST(TorchTrace, TakesInfinityWhereItDoesNotMatter) {
-  const std::string kernel =
-      absl::StrReplaceAll(kKernel, {{"\"grid\"", "\"blocks per SM\": Infinity, \"x\": NaN, \"grid\""}});
+  const std::string kernel = absl::StrReplaceAll(
+      kKernel, {{"\"grid\"", "\"blocks per SM\": Infinity, \"x\": NaN, \"grid\""}});
   ASSERT_OK_AND_ASSIGN(const Timeline t, Read(Trace({kLaunch, kernel})));
   EXPECT_EQ(Ops(t).size(), 1u);
   EXPECT_EQ(Ops(t).call[0], 0u);
 }
 
 TEST(TorchTrace, RepairsControlCharactersAndBadUtf8InNames) {
-  const std::string control =
-      absl::StrReplaceAll(kKernel, {{"void k<float>(int)", "a\x01\n\tb"}});
+  const std::string control = absl::StrReplaceAll(kKernel, {{"void k<float>(int)", "a\x01\n\tb"}});
   const std::string latin = absl::StrReplaceAll(kKernel, {{"void k<float>(int)", "caf\xE9"}});
   ASSERT_OK_AND_ASSIGN(const Timeline t, Read(Trace({kLaunch, control, latin})));
   ASSERT_EQ(Ops(t).size(), 2u);
@@ -311,7 +309,8 @@ TEST(TorchTrace, OfGzIsReadAndATruncatedOneSaid) {
 }
 
 TEST(TorchTrace, WithoutGpuWorkIsNotAnIdleGpu) {
-  for (const auto& events : {std::vector<std::string>{}, std::vector<std::string>{kStep, kLaunch}}) {
+  for (const auto& events :
+       {std::vector<std::string>{}, std::vector<std::string>{kStep, kLaunch}}) {
     ASSERT_OK_AND_ASSIGN(const Timeline t, Read(Trace(events)));
     EXPECT_FALSE(t.has_gpu_data);
     EXPECT_EQ(Statistic(t, "no_gpu_operations"), 1u);
@@ -360,9 +359,9 @@ TEST(TorchTrace, KeepsItsLimits) {
 
 TEST(TorchTrace, KeepsProcessesOfAMergedTraceApart) {
   const auto in = [](const char* event, const char* pid, const char* correlation) {
-    return absl::StrReplaceAll(event, {{"\"pid\": 10", absl::StrCat("\"pid\": ", pid)},
-                                       {"\"correlation\": 7",
-                                        absl::StrCat("\"correlation\": ", correlation)}});
+    return absl::StrReplaceAll(
+        event, {{"\"pid\": 10", absl::StrCat("\"pid\": ", pid)},
+                {"\"correlation\": 7", absl::StrCat("\"correlation\": ", correlation)}});
   };
   ASSERT_OK_AND_ASSIGN(const Timeline t,
                        Read(Trace({in(kLaunch, "10", "7"), in(kLaunch, "20", "8"),
@@ -376,10 +375,10 @@ TEST(TorchTrace, KeepsProcessesOfAMergedTraceApart) {
 
 Timeline Captured(const std::string& name) {
   const char* source = std::getenv("SOLWARD_SOURCE_DIR");
-  auto timeline = ReadTorchTrace(
-      absl::StrCat(source != nullptr ? source : "(SOLWARD_SOURCE_DIR is not set)",
-                   "/tests/data/h200/", name),
-      {});
+  auto timeline =
+      ReadTorchTrace(absl::StrCat(source != nullptr ? source : "(SOLWARD_SOURCE_DIR is not set)",
+                                  "/tests/data/h200/", name),
+                     {});
   EXPECT_TRUE(timeline.ok()) << timeline.status();
   return timeline.ok() ? *std::move(timeline) : Timeline();
 }

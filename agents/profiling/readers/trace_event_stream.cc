@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kBlock = 64;
 constexpr size_t kFirstBuffer = 1 << 20;
-constexpr size_t kMaxItem = 64 << 20;    // largest event, or other member that is kept
+constexpr size_t kMaxItem = 64 << 20;  // largest event, or other member that is kept
 constexpr size_t kMaxKey = 4096;
 // An event this large is looked through for another one inside.
 constexpr size_t kUsualEvent = 4096;
@@ -166,8 +166,7 @@ absl::StatusOr<TraceEventStream::Found> TraceEventStream::SkipBrackets(bool keep
       if (depth > limits_.max_depth) {
         return MakeError(absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_DEEP",
                          absl::StrCat(input_.label(), ": expected values nested at most ",
-                                      limits_.max_depth, " deep, found more in event ",
-                                      elements_));
+                                      limits_.max_depth, " deep, found more in event ", elements_));
       }
     }
     scanned += kBlock;
@@ -204,8 +203,8 @@ absl::StatusOr<TraceEventStream::Found> TraceEventStream::SkipValue(bool keep) {
   if (first == '{' || first == '[') return SkipBrackets(keep);
   if (first == '"') return SkipString(keep);
   while (true) {
-    while (pos_ < end_ && absl::string_view(",}] \t\r\n").find(data_[pos_]) ==
-                              absl::string_view::npos) {
+    while (pos_ < end_ &&
+           absl::string_view(",}] \t\r\n").find(data_[pos_]) == absl::string_view::npos) {
       ++pos_;
     }
     if (pos_ < end_) return Found::kYes;
@@ -258,9 +257,9 @@ absl::Status TraceEventStream::Start() {
   if (!any) return NotATrace("only white space");
   const char first = data_[pos_];
   if (first != '{' && first != '[') {
-    return NotATrace(absl::StrCat(
-        "a file that begins with \"",
-        CleanUtf8({data_.data() + pos_, std::min<size_t>(20, end_ - pos_)}), "\""));
+    return NotATrace(
+        absl::StrCat("a file that begins with \"",
+                     CleanUtf8({data_.data() + pos_, std::min<size_t>(20, end_ - pos_)}), "\""));
   }
   ++pos_;
   root_is_array_ = first == '[';
@@ -302,8 +301,8 @@ absl::StatusOr<std::optional<TraceEventStream::Item>> TraceEventStream::NextMemb
   ASSIGN_OR_RETURN(const Found found, SkipValue(keep));
   if (found == Found::kTooLarge) {
     return MakeError(absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_LARGE",
-                     absl::StrCat(input_.label(), ": expected \"", key_, "\" of at most ",
-                                  kMaxItem, " bytes, found more"));
+                     absl::StrCat(input_.label(), ": expected \"", key_, "\" of at most ", kMaxItem,
+                                  " bytes, found more"));
   }
   if (found == Found::kEndOfFile) return Truncated();
   if (!keep) return std::optional<Item>();
@@ -348,10 +347,10 @@ absl::StatusOr<std::optional<TraceEventStream::Item>> TraceEventStream::NextEven
   RejectEvent();
   if (pos_ != pos_before) return std::optional<Item>();  // reading goes on inside
   if (found == Found::kEndOfFile) return Truncated();
-  return MakeError(absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_LARGE",
-                   absl::StrCat(input_.label(), ": expected events of at most ", kMaxItem,
-                                " bytes, found a larger one at position ", index(),
-                                " of traceEvents"));
+  return MakeError(
+      absl::StatusCode::kResourceExhausted, "CAPTURE_TOO_LARGE",
+      absl::StrCat(input_.label(), ": expected events of at most ", kMaxItem,
+                   " bytes, found a larger one at position ", index(), " of traceEvents"));
 }
 
 size_t TraceEventStream::FindEventStart(size_t from, size_t to) const {

@@ -15,11 +15,11 @@
 namespace solward::readers {
 namespace {
 
+using solward::testing::IsOk;
+using solward::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using solward::testing::IsOk;
-using solward::testing::StatusIs;
 
 struct Cut {
   absl::Status status;
@@ -88,8 +88,8 @@ TEST(TraceEventStream, IsNotLedAstrayByWhatStandsInStrings) {
 TEST(TraceEventStream, FindsTheSameEventsAtEveryOffset) {
   const std::string event = R"({"a":"\\","b":"\"","c":{"d":[[],{}]},"e":"\\\\\""})";
   for (size_t pad = 0; pad < 140; ++pad) {
-    const std::string filler = absl::StrCat("{\"f\":\"", std::string(pad, '\\'), pad % 2 ? "\\" : "",
-                                            "\"}");
+    const std::string filler =
+        absl::StrCat("{\"f\":\"", std::string(pad, '\\'), pad % 2 ? "\\" : "", "\"}");
     const Cut cut = CutText(absl::StrCat("[", filler, ",", event, ",", event, "]"));
     ASSERT_THAT(cut.events, ElementsAre(filler, event, event)) << pad;
   }
@@ -117,8 +117,8 @@ TEST(TraceEventStream, LosesOnlyTheEventWhoseBracketIsMissing) {
   const std::string good = R"({"ph":"X","name":"k","args":{"a":[1]}})";
   for (const char* bad : {R"({"ph":"X","args":{"a":1})", R"({"ph":"X","args":{"a":[1}})",
                           R"({"ph":"X","args":{"a":1)"}) {
-    const Cut cut = CutText(absl::StrCat("{\"traceEvents\":[", good, ",", bad, ",", good, ",", good,
-                                         "],\"kept\":1}"));
+    const Cut cut = CutText(
+        absl::StrCat("{\"traceEvents\":[", good, ",", bad, ",", good, ",", good, "],\"kept\":1}"));
     EXPECT_THAT(cut.status, IsOk()) << bad;
     EXPECT_THAT(cut.events, ElementsAre(good, good, good)) << bad;
     EXPECT_EQ(cut.broken, 1u) << bad;
@@ -148,8 +148,8 @@ TEST(TraceEventStream, SaysWhenThisIsNoTrace) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"hello, world\"")));
   EXPECT_THAT(CutText(" \n ").status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("white space")));
-  EXPECT_THAT(CutText("{5: 6}").status, StatusIs(absl::StatusCode::kInvalidArgument,
-                                                 HasSubstr("\"5\" where a member")));
+  EXPECT_THAT(CutText("{5: 6}").status,
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"5\" where a member")));
   EXPECT_THAT(CutText("{\"a\" 6}").status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no colon behind \"a\"")));
 }
@@ -157,14 +157,15 @@ TEST(TraceEventStream, SaysWhenThisIsNoTrace) {
 TEST(TraceEventStream, RefusesWhatIsNestedTooDeep) {
   ReaderLimits limits;
   limits.max_depth = 10;
-  EXPECT_THAT(CutText(absl::StrCat("[{\"a\":", std::string(9, '['), std::string(9, ']'), "}]"),
-                      limits)
-                  .status,
-              IsOk());
-  EXPECT_THAT(CutText(absl::StrCat("[{\"a\":", std::string(1000, '['), std::string(1000, ']'), "}]"),
-                      limits)
-                  .status,
-              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("nested at most 10")));
+  EXPECT_THAT(
+      CutText(absl::StrCat("[{\"a\":", std::string(9, '['), std::string(9, ']'), "}]"), limits)
+          .status,
+      IsOk());
+  EXPECT_THAT(
+      CutText(absl::StrCat("[{\"a\":", std::string(1000, '['), std::string(1000, ']'), "}]"),
+              limits)
+          .status,
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("nested at most 10")));
 }
 
 TEST(TraceEventStream, ReadsHostileRepetitionInBoundedTime) {

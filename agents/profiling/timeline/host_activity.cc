@@ -56,9 +56,9 @@ GapParts HostActivity::Attribute(int64_t start_ns, int64_t end_ns, uint32_t call
   const int64_t call_start = std::min(calls_.start_ns[call], end_ns);
   AddHostStretches(thread, start_ns, call_start, &gap);
   // The last synchronizing call before this one that began in the gap or before.
-  auto it = std::partition_point(
-      thread.synchronizations.begin(), thread.synchronizations.end(),
-      [call_start](const Interval& s) { return s.start_ns < call_start; });
+  auto it =
+      std::partition_point(thread.synchronizations.begin(), thread.synchronizations.end(),
+                           [call_start](const Interval& s) { return s.start_ns < call_start; });
   const bool synchronized =
       it != thread.synchronizations.begin() && std::prev(it)->end_ns > start_ns;
   (synchronized ? gap.sync : gap.launch) = length - gap.host;

@@ -75,8 +75,7 @@ std::vector<StepMarker> FindStepMarkers(const NameTable& names, const Ranges& ra
     auto [it, is_new] = marker_of.try_emplace(id);
     if (is_new) it->second = StepMarkerOf(names.Name(id));
     if (it->second.empty()) continue;
-    markers[it->second].ranges.push_back(
-        {ranges.start_ns[i], ranges.end_ns[i], ranges.thread[i]});
+    markers[it->second].ranges.push_back({ranges.start_ns[i], ranges.end_ns[i], ranges.thread[i]});
     spans[it->second] += std::min(ranges.end_ns[i] - ranges.start_ns[i], int64_t{1} << 40);
   }
   std::vector<StepMarker> sorted;
@@ -120,10 +119,10 @@ std::vector<CpuInterval> ProfilerIntervals(const NameTable& names, const ApiCall
 }
 
 absl::Status NoMarker(const Timeline& timeline, absl::string_view wanted) {
-  return MakeError(absl::StatusCode::kNotFound, "REGION_NOT_FOUND",
-                   absl::StrCat("region: expected ", wanted, " in the capture, found ",
-                                DescribeMarkers(timeline),
-                                "; name one of those or leave the region out"));
+  return MakeError(
+      absl::StatusCode::kNotFound, "REGION_NOT_FOUND",
+      absl::StrCat("region: expected ", wanted, " in the capture, found ",
+                   DescribeMarkers(timeline), "; name one of those or leave the region out"));
 }
 
 }  // namespace

@@ -287,10 +287,10 @@ absl::Status CheckConstraints(const Timeline& timeline, const v1::Constraints& c
   }
   for (int32_t rank : constraints.ranks()) {
     if (ranks.count(rank) > 0) continue;
-    return MakeError(absl::StatusCode::kNotFound, "RANK_NOT_FOUND",
-                     absl::StrCat("constraints.ranks: expected GPU activity of rank ", rank,
-                                  ", found ranks ", absl::StrJoin(ranks, ", "),
-                                  " (-1: the capture does not say)"));
+    return MakeError(
+        absl::StatusCode::kNotFound, "RANK_NOT_FOUND",
+        absl::StrCat("constraints.ranks: expected GPU activity of rank ", rank, ", found ranks ",
+                     absl::StrJoin(ranks, ", "), " (-1: the capture does not say)"));
   }
   return absl::OkStatus();
 }

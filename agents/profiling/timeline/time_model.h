@@ -17,7 +17,7 @@ namespace solward::timeline {
 // window, exactly (checked; a difference is INTERNAL).
 struct TimeParts {
   int64_t window = 0;
-  int64_t kernel = 0;                 // compute kernels, device-to-device copies, memsets
+  int64_t kernel = 0;  // compute kernels, device-to-device copies, memsets
   int64_t exposed_communication = 0;
   int64_t exposed_transfer = 0;
   int64_t idle_queued = 0;
@@ -27,9 +27,9 @@ struct TimeParts {
   // Gaps ended by an operation whose launching call the capture does not hold.
   int64_t idle_unattributed = 0;
   // Not disjoint from the above:
-  int64_t communication = 0;          // union of collective kernels, overlapped or not
-  int64_t transfer = 0;               // union of host-device copies, overlapped or not
-  int64_t host_stretches_1ms = 0;     // host stretches of 1 ms and more within idle
+  int64_t communication = 0;       // union of collective kernels, overlapped or not
+  int64_t transfer = 0;            // union of host-device copies, overlapped or not
+  int64_t host_stretches_1ms = 0;  // host stretches of 1 ms and more within idle
 
   int64_t busy() const { return kernel + exposed_communication + exposed_transfer; }
   int64_t idle() const {
@@ -45,8 +45,8 @@ struct StepParts {
 };
 
 struct LaneShares {
-  uint32_t process = 0;               // index into Timeline::processes
-  uint32_t lane = 0;                  // index into Process::lanes
+  uint32_t process = 0;  // index into Timeline::processes
+  uint32_t lane = 0;     // index into Process::lanes
   int64_t window_start_ns = 0;
   int64_t window_end_ns = 0;
   TimeParts whole;
@@ -54,17 +54,17 @@ struct LaneShares {
   // only when no region was asked for and GPU work lies before the first step
   // or after the last one.
   TimeParts in_steps;
-  std::vector<StepParts> steps;       // empty: no step marker
-  std::string step_marker;            // "nvtx:step", "ProfilerStep", ""
-  int64_t lead_in_ns = 0;             // region start to first GPU activity
-  int64_t tail_ns = 0;                // last GPU activity to region end
+  std::vector<StepParts> steps;  // empty: no step marker
+  std::string step_marker;       // "nvtx:step", "ProfilerStep", ""
+  int64_t lead_in_ns = 0;        // region start to first GPU activity
+  int64_t tail_ns = 0;           // last GPU activity to region end
   // Counts are of rows that start in [window_start_ns, window_end_ns].
-  uint64_t kernels = 0;               // compute and collective kernels
-  uint64_t launch_calls = 0;          // distinct calls behind the kernels and graph operations
-  uint64_t graph_launches = 0;        // distinct calls behind the graph operations
-  uint64_t graph_operations = 0;      // GPU operations that a graph launched
-  uint64_t synchronizations = 0;      // synchronizing calls of launching threads
-  int64_t synchronization_ns = 0;     // CPU time in them
+  uint64_t kernels = 0;            // compute and collective kernels
+  uint64_t launch_calls = 0;       // distinct calls behind the kernels and graph operations
+  uint64_t graph_launches = 0;     // distinct calls behind the graph operations
+  uint64_t graph_operations = 0;   // GPU operations that a graph launched
+  uint64_t synchronizations = 0;   // synchronizing calls of launching threads
+  int64_t synchronization_ns = 0;  // CPU time in them
   // Indices into Process::threads: threads that launched one of the lane's
   // operations of the window. Ascending.
   std::vector<uint32_t> launching_threads;

@@ -16,10 +16,10 @@
 namespace solward::timeline {
 namespace {
 
+using solward::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using solward::testing::StatusIs;
 
 constexpr int64_t kUs = 1000;
 
@@ -86,15 +86,20 @@ TEST(TimeModel, WorkedExampleOfTheDocument) {
   const LaneShares shares = Only(t);
   EXPECT_EQ(shares.window_start_ns, 30 * kUs);
   EXPECT_EQ(shares.window_end_ns, 1100 * kUs);
-  EXPECT_EQ(Us(shares.whole), (Parts{.kernel = 405, .communication = 100, .transfer = 90,
-                                     .queued = 5, .host = 350, .sync = 45, .launch = 75}));
+  EXPECT_EQ(Us(shares.whole), (Parts{.kernel = 405,
+                                     .communication = 100,
+                                     .transfer = 90,
+                                     .queued = 5,
+                                     .host = 350,
+                                     .sync = 45,
+                                     .launch = 75}));
   EXPECT_EQ(shares.whole.communication, 150 * kUs);
   EXPECT_EQ(shares.whole.transfer, 140 * kUs);
   ASSERT_EQ(shares.steps.size(), 2u);
   EXPECT_EQ(shares.steps[0].start_ns, 30 * kUs);
-  EXPECT_EQ(Us(shares.steps[0].parts),
-            (Parts{.kernel = 190, .transfer = 30, .queued = 5, .host = 350, .sync = 45,
-                   .launch = 20}));
+  EXPECT_EQ(
+      Us(shares.steps[0].parts),
+      (Parts{.kernel = 190, .transfer = 30, .queued = 5, .host = 350, .sync = 45, .launch = 20}));
   EXPECT_EQ(shares.steps[1].start_ns, 670 * kUs);
   EXPECT_EQ(Us(shares.steps[1].parts),
             (Parts{.kernel = 215, .communication = 100, .transfer = 60, .launch = 55}));
@@ -342,7 +347,7 @@ TEST(Steps, WorkBelongsToTheStepThatLaunchedItFromWhicheverThread) {
   t.Range("ProfilerStep#8", 100, 200);
   t.Kernel(10, 20, t.Call("cudaLaunchKernel", 1, 2));
   t.Thread(2);
-  t.Kernel(120, 130, t.Call("cudaLaunchKernel", 99, 99.5));   // backward, runs late
+  t.Kernel(120, 130, t.Call("cudaLaunchKernel", 99, 99.5));  // backward, runs late
   t.Thread(1);
   t.Kernel(140, 150, t.Call("cudaLaunchKernel", 110, 111));
   const LaneShares shares = Only(t);
@@ -626,8 +631,8 @@ GapParts SlowGap(const ApiCalls& calls, int64_t from, int64_t to, uint32_t call,
   }
   int64_t stretch = 0;
   for (int64_t t = from; t <= until; ++t) {
-    const bool starts = std::any_of(
-        calls.start_ns.begin(), calls.start_ns.end(), [&](int64_t s) { return s == t; });
+    const bool starts = std::any_of(calls.start_ns.begin(), calls.start_ns.end(),
+                                    [&](int64_t s) { return s == t; });
     const bool call_here = t == until || covered.count(t) > 0;
     if (!call_here && !starts) {
       ++stretch;
@@ -703,8 +708,7 @@ TEST(TimeModel, AgreesWithASlowModelOnRandomTimelines) {
         kernel |= !copy && ops.kind[i] != GpuOpKind::kCollective;
       }
       if (any_starts && gap_start >= 0) {
-        const GapParts gap =
-            SlowGap(timeline.processes[0].calls, gap_start, t, starts, options);
+        const GapParts gap = SlowGap(timeline.processes[0].calls, gap_start, t, starts, options);
         slow.idle_queued += gap.queued;
         slow.idle_host += gap.host;
         slow.idle_sync += gap.sync;

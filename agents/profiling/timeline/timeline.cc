@@ -17,21 +17,43 @@ namespace {
 // name a functor after a collective.
 constexpr std::array<absl::string_view, 31> kCollectiveWords = {
     // AMD's RCCL before it took NCCL's names; Microsoft's MSCCL and MSCCL++.
-    "rccl_main_kernel", "rcclgenerickernel", "rcclgenericop", "mscclkernel", "mscclpp",
+    "rccl_main_kernel",
+    "rcclgenerickernel",
+    "rcclgenericop",
+    "mscclkernel",
+    "mscclpp",
     // NVSHMEM and the MoE dispatch built on it.
-    "nvshmem", "deep_ep::",
+    "nvshmem",
+    "deep_ep::",
     // vLLM, SGLang and AITER custom all-reduce; AMD quick reduce.
-    "cross_device_reduce", "allreduce_prototype", "quickreduce",
+    "cross_device_reduce",
+    "allreduce_prototype",
+    "quickreduce",
     // TensorRT-LLM and FlashInfer.
-    "allreducekernel", "allreduce_fusion", "allreduce_kernel", "lamportallreduce",
-    "oneshotallreduce", "twoshotallreduce", "moealltoall", "moe_alltoall",
+    "allreducekernel",
+    "allreduce_fusion",
+    "allreduce_kernel",
+    "lamportallreduce",
+    "oneshotallreduce",
+    "twoshotallreduce",
+    "moealltoall",
+    "moe_alltoall",
     // PyTorch symmetric memory.
-    "all_reduce_kernel", "one_shot_all_reduce", "two_shot_all_reduce", "multimem_all_reduce",
-    "multimem_all_gather", "multimem_one_shot", "all_gather_kernel", "reduce_scatter_kernel",
+    "all_reduce_kernel",
+    "one_shot_all_reduce",
+    "two_shot_all_reduce",
+    "multimem_all_reduce",
+    "multimem_all_gather",
+    "multimem_one_shot",
+    "all_gather_kernel",
+    "reduce_scatter_kernel",
     // Megatron and Transformer Engine user buffers.
     "userbuffers_",
     // Names that home-made libraries use.
-    "allgatherkernel", "reducescatterkernel", "all_to_all_kernel", "alltoallkernel",
+    "allgatherkernel",
+    "reducescatterkernel",
+    "all_to_all_kernel",
+    "alltoallkernel",
 };
 
 // "void ns::f<T>(U)" -> "ns::f"; "(anonymous namespace)::" stays part of the name.
@@ -73,8 +95,8 @@ bool IsLaunch(absl::string_view name) {
 }
 
 bool IsSynchronize(absl::string_view name) {
-  static constexpr std::array<absl::string_view, 5> kObjects = {
-      "Device", "Stream", "Event", "Ctx", "Thread"};
+  static constexpr std::array<absl::string_view, 5> kObjects = {"Device", "Stream", "Event", "Ctx",
+                                                                "Thread"};
   if (!absl::ConsumeSuffix(&name, "Synchronize")) return false;
   return std::find(kObjects.begin(), kObjects.end(), name) != kObjects.end();
 }

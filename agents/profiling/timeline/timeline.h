@@ -37,13 +37,13 @@ class NameTable {
 };
 
 enum class GpuOpKind : uint8_t {
-  kKernel,              // compute kernel
-  kCollective,          // kernel of a collective library
+  kKernel,      // compute kernel
+  kCollective,  // kernel of a collective library
   kCopyHostToDevice,
   kCopyDeviceToHost,
   kCopyDeviceToDevice,  // also peer copies
   kMemset,
-  kGraph,               // a whole graph replay (graph-level trace)
+  kGraph,  // a whole graph replay (graph-level trace)
 };
 
 // What is known of the host side of a copy.
@@ -53,33 +53,33 @@ enum class HostMemory : uint8_t { kUnknown, kPageable, kPinned };
 struct GpuOps {
   std::vector<int64_t> start_ns;
   std::vector<int64_t> end_ns;
-  std::vector<uint64_t> bytes;       // copies and memsets; 0 for kernels
+  std::vector<uint64_t> bytes;  // copies and memsets; 0 for kernels
   std::vector<NameId> name;
-  std::vector<uint32_t> call;        // index into ApiCalls, kNone when unknown
+  std::vector<uint32_t> call;  // index into ApiCalls, kNone when unknown
   std::vector<uint32_t> stream;
-  std::vector<uint32_t> row;         // the tool's own row id, for provenance
+  std::vector<uint32_t> row;  // the tool's own row id, for provenance
   std::vector<GpuOpKind> kind;
   std::vector<HostMemory> host_memory;
-  std::vector<uint8_t> in_graph;     // 1: launched by a graph
+  std::vector<uint8_t> in_graph;  // 1: launched by a graph
 
   size_t size() const { return start_ns.size(); }
 };
 
 enum class ApiKind : uint8_t {
   kOther,
-  kLaunch,       // kernel launch, also cooperative and Ex forms
+  kLaunch,  // kernel launch, also cooperative and Ex forms
   kGraphLaunch,
-  kCopy,         // asynchronous copy or memset call
-  kSynchronize,  // stream, device, context or event synchronize
-  kBlockingCopy, // a copy call that waits for the device
+  kCopy,          // asynchronous copy or memset call
+  kSynchronize,   // stream, device, context or event synchronize
+  kBlockingCopy,  // a copy call that waits for the device
 };
 
 // CUDA API calls of one process, sorted by (thread, start).
 struct ApiCalls {
   std::vector<int64_t> start_ns;
   std::vector<int64_t> end_ns;
-  std::vector<NameId> name;          // without the _vNNNN suffix
-  std::vector<uint32_t> thread;      // index into Process::threads
+  std::vector<NameId> name;      // without the _vNNNN suffix
+  std::vector<uint32_t> thread;  // index into Process::threads
   std::vector<uint32_t> row;
   std::vector<ApiKind> kind;
   // thread_begin[t] .. thread_begin[t + 1]: the calls of thread t.
@@ -108,17 +108,17 @@ struct GpuLane {
 struct Process {
   uint32_t pid = 0;
   int32_t rank = -1;
-  std::vector<int64_t> threads;      // the tool's own thread ids
+  std::vector<int64_t> threads;  // the tool's own thread ids
   ApiCalls calls;
   Ranges ranges;
-  std::vector<GpuLane> lanes;        // by device
+  std::vector<GpuLane> lanes;  // by device
 };
 
 struct Timeline {
   NameTable names;
   std::vector<Process> processes;
   std::vector<v1::Gpu> gpus;
-  std::string tool;                  // "nsys" or "torch.profiler"
+  std::string tool;  // "nsys" or "torch.profiler"
   std::string tool_version;
   std::string artifact_id;
   // Names of the tool's tables that rows refer to, for provenance.

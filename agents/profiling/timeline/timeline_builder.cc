@@ -283,8 +283,8 @@ void TimelineBuilder::AssignUnknownProcesses() {
   for (auto& [pid, rows] : processes_) {
     if (!rows.calls.empty()) owners.push_back(&rows);
   }
-  if (owners.empty()) owners.push_back(&(processes_.empty() ? processes_[0]
-                                                            : processes_.begin()->second));
+  if (owners.empty())
+    owners.push_back(&(processes_.empty() ? processes_[0] : processes_.begin()->second));
   if (owners.size() == 1) {
     owners[0]->ops.insert(owners[0]->ops.end(), ops.begin(), ops.end());
     return;
@@ -318,10 +318,10 @@ absl::Status TimelineBuilder::BuildLanes(const std::vector<uint32_t>& call_of, P
   std::map<int32_t, size_t> per_device;
   for (const OpRow& op : rows->ops) ++per_device[op.device];
   if (per_device.size() > kMaxDevices) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "CAPTURE_CORRUPT",
-                     absl::StrCat("timeline: expected at most ", kMaxDevices,
-                                  " devices in process ", process->pid, ", found ",
-                                  per_device.size()));
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "CAPTURE_CORRUPT",
+        absl::StrCat("timeline: expected at most ", kMaxDevices, " devices in process ",
+                     process->pid, ", found ", per_device.size()));
   }
   std::map<int32_t, size_t> lane_of;
   for (const auto& [device, count] : per_device) {

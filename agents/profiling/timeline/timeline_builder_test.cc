@@ -11,10 +11,10 @@
 namespace solward::timeline {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using solward::testing::IsOk;
 using solward::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr uint64_t kRoom = 1 << 20;
 
@@ -45,10 +45,13 @@ TEST(TimelineBuilder, SortsOperationsByStartAndCallsByThread) {
 
 TEST(TimelineBuilder, JoinsOperationsWithCallsOfTheirOwnProcess) {
   TimelineBuilder builder("nsys", kRoom);
-  ASSERT_THAT(builder.AddCall({.process = 1, .start_ns = 0, .end_ns = 1, .correlation = 5}), IsOk());
-  ASSERT_THAT(builder.AddCall({.process = 2, .start_ns = 2, .end_ns = 3, .correlation = 5}), IsOk());
+  ASSERT_THAT(builder.AddCall({.process = 1, .start_ns = 0, .end_ns = 1, .correlation = 5}),
+              IsOk());
+  ASSERT_THAT(builder.AddCall({.process = 2, .start_ns = 2, .end_ns = 3, .correlation = 5}),
+              IsOk());
   ASSERT_THAT(builder.AddOp({.process = 2, .start_ns = 9, .end_ns = 10, .correlation = 5}), IsOk());
-  ASSERT_THAT(builder.AddOp({.process = 2, .start_ns = 10, .end_ns = 11, .correlation = 6}), IsOk());
+  ASSERT_THAT(builder.AddOp({.process = 2, .start_ns = 10, .end_ns = 11, .correlation = 6}),
+              IsOk());
   ASSERT_OK_AND_ASSIGN(Timeline timeline, std::move(builder).Build());
   ASSERT_EQ(timeline.processes.size(), 2u);
   EXPECT_TRUE(timeline.processes[0].lanes.empty());
@@ -59,9 +62,11 @@ TEST(TimelineBuilder, JoinsOperationsWithCallsOfTheirOwnProcess) {
 TEST(TimelineBuilder, JoinsFarApartCorrelationsToo) {
   TimelineBuilder builder("nsys", kRoom);
   ASSERT_THAT(builder.AddCall({.start_ns = 0, .end_ns = 1, .correlation = 3}), IsOk());
-  ASSERT_THAT(builder.AddCall({.start_ns = 2, .end_ns = 3, .correlation = int64_t{1} << 50}), IsOk());
-  ASSERT_THAT(builder.AddOp({.process = 0, .start_ns = 9, .end_ns = 10,
-                             .correlation = int64_t{1} << 50}), IsOk());
+  ASSERT_THAT(builder.AddCall({.start_ns = 2, .end_ns = 3, .correlation = int64_t{1} << 50}),
+              IsOk());
+  ASSERT_THAT(
+      builder.AddOp({.process = 0, .start_ns = 9, .end_ns = 10, .correlation = int64_t{1} << 50}),
+      IsOk());
   ASSERT_OK_AND_ASSIGN(Timeline timeline, std::move(builder).Build());
   EXPECT_THAT(timeline.processes[0].lanes.at(0).ops.call, ElementsAre(1));
 }
@@ -69,8 +74,9 @@ TEST(TimelineBuilder, JoinsFarApartCorrelationsToo) {
 TEST(TimelineBuilder, OfCallsThatShareACorrelationTheLaunchCounts) {
   TimelineBuilder builder("nsys", kRoom);
   ASSERT_THAT(builder.AddCall({.start_ns = 0, .end_ns = 1, .correlation = 3}), IsOk());
-  ASSERT_THAT(builder.AddCall({.start_ns = 2, .end_ns = 3, .correlation = 3,
-                               .kind = ApiKind::kLaunch}), IsOk());
+  ASSERT_THAT(
+      builder.AddCall({.start_ns = 2, .end_ns = 3, .correlation = 3, .kind = ApiKind::kLaunch}),
+      IsOk());
   ASSERT_THAT(builder.AddOp({.process = 0, .start_ns = 9, .end_ns = 10, .correlation = 3}), IsOk());
   ASSERT_OK_AND_ASSIGN(Timeline timeline, std::move(builder).Build());
   EXPECT_THAT(timeline.processes[0].lanes.at(0).ops.call, ElementsAre(1));
@@ -78,8 +84,9 @@ TEST(TimelineBuilder, OfCallsThatShareACorrelationTheLaunchCounts) {
 
 TEST(TimelineBuilder, SeesGraphOperationsByTheirCallWhenTheToolGivesNoId) {
   TimelineBuilder builder("torch.profiler", kRoom);
-  ASSERT_THAT(builder.AddCall({.start_ns = 0, .end_ns = 1, .correlation = 3,
-                               .kind = ApiKind::kGraphLaunch}), IsOk());
+  ASSERT_THAT(builder.AddCall(
+                  {.start_ns = 0, .end_ns = 1, .correlation = 3, .kind = ApiKind::kGraphLaunch}),
+              IsOk());
   ASSERT_THAT(builder.AddOp({.start_ns = 9, .end_ns = 10, .correlation = 3}), IsOk());
   ASSERT_THAT(builder.AddOp({.start_ns = 11, .end_ns = 12, .correlation = 3}), IsOk());
   ASSERT_OK_AND_ASSIGN(Timeline timeline, std::move(builder).Build());
@@ -88,9 +95,12 @@ TEST(TimelineBuilder, SeesGraphOperationsByTheirCallWhenTheToolGivesNoId) {
 
 TEST(TimelineBuilder, FindsTheProcessOfAnOperationByItsCorrelation) {
   TimelineBuilder builder("torch.profiler", kRoom);
-  ASSERT_THAT(builder.AddCall({.process = 1, .start_ns = 0, .end_ns = 1, .correlation = 5}), IsOk());
-  ASSERT_THAT(builder.AddCall({.process = 2, .start_ns = 2, .end_ns = 3, .correlation = 6}), IsOk());
-  ASSERT_THAT(builder.AddCall({.process = 2, .start_ns = 4, .end_ns = 5, .correlation = 5}), IsOk());
+  ASSERT_THAT(builder.AddCall({.process = 1, .start_ns = 0, .end_ns = 1, .correlation = 5}),
+              IsOk());
+  ASSERT_THAT(builder.AddCall({.process = 2, .start_ns = 2, .end_ns = 3, .correlation = 6}),
+              IsOk());
+  ASSERT_THAT(builder.AddCall({.process = 2, .start_ns = 4, .end_ns = 5, .correlation = 5}),
+              IsOk());
   ASSERT_THAT(builder.AddOp({.start_ns = 9, .end_ns = 10, .correlation = 6}), IsOk());
   ASSERT_THAT(builder.AddOp({.start_ns = 11, .end_ns = 12, .correlation = 5}), IsOk());
   ASSERT_OK_AND_ASSIGN(Timeline timeline, std::move(builder).Build());

@@ -85,8 +85,8 @@ TEST(ApiName, TellsLaunchesOfRuntimeDriverAndHip) {
         "hipExtModuleLaunchKernel", "hipModuleLaunchKernel", "hipExtLaunchKernel"}) {
     EXPECT_EQ(ClassifyApiName(name), ApiKind::kLaunch) << name;
   }
-  for (const char* name : {"cudaGraphLaunch", "cuGraphLaunch", "cuGraphLaunch_ptsz",
-                           "hipGraphLaunch"}) {
+  for (const char* name :
+       {"cudaGraphLaunch", "cuGraphLaunch", "cuGraphLaunch_ptsz", "hipGraphLaunch"}) {
     EXPECT_EQ(ClassifyApiName(name), ApiKind::kGraphLaunch) << name;
   }
 }
@@ -110,9 +110,9 @@ TEST(ApiName, TellsCallsThatDoNotWait) {
                            "cudaMemcpyPeerAsync", "cudaMemPrefetchAsync", "hipMemcpyAsync"}) {
     EXPECT_EQ(ClassifyApiName(name), ApiKind::kCopy) << name;
   }
-  for (const char* name : {"cudaMalloc", "cudaEventQuery", "cudaStreamWaitEvent", "cuKernelGetName",
-                           "cudaProfilerStop", "cudaLaunchHostFunc", "cudaGraphInstantiate",
-                           "INVALID", "read", ""}) {
+  for (const char* name :
+       {"cudaMalloc", "cudaEventQuery", "cudaStreamWaitEvent", "cuKernelGetName",
+        "cudaProfilerStop", "cudaLaunchHostFunc", "cudaGraphInstantiate", "INVALID", "read", ""}) {
     EXPECT_EQ(ClassifyApiName(name), ApiKind::kOther) << name;
   }
 }

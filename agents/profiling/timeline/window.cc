@@ -32,10 +32,10 @@ class RangeFinder {
   uint32_t Find(int64_t time_ns) {
     if (next_ > ranges_.size() || (next_ > 0 && ranges_[next_ - 1].start_ns > time_ns) ||
         (next_ < ranges_.size() && ranges_[next_].start_ns <= time_ns)) {
-      next_ = std::partition_point(
-                  ranges_.begin(), ranges_.end(),
-                  [time_ns](const CpuInterval& r) { return r.start_ns <= time_ns; }) -
-              ranges_.begin();
+      next_ =
+          std::partition_point(ranges_.begin(), ranges_.end(),
+                               [time_ns](const CpuInterval& r) { return r.start_ns <= time_ns; }) -
+          ranges_.begin();
     }
     if (next_ == 0 || ranges_[next_ - 1].end_ns < time_ns) return kNone;
     return static_cast<uint32_t>(next_ - 1);
@@ -63,7 +63,7 @@ std::vector<Activity> ActivityOf(const std::vector<CpuInterval>& ranges, const A
 struct Steps {
   std::string marker;
   std::vector<CpuInterval> ranges;
-  std::vector<Activity> active;  // those kept by skip and max
+  std::vector<Activity> active;    // those kept by skip and max
   int64_t next_first_ns = kNever;  // first activity of the first step after those kept
 };
 
@@ -81,9 +81,8 @@ Steps FindSteps(const Process& process, const GpuOps& ops, const ProcessRegion& 
     if (std::none_of(all.begin(), all.end(), [](const Activity& a) { return a.any(); })) continue;
     steps.marker = marker.name;
     steps.ranges = std::move(ranges);
-    const uint64_t end = region.max_steps == 0
-                             ? std::numeric_limits<uint64_t>::max()
-                             : uint64_t{region.skip_steps} + region.max_steps;
+    const uint64_t end = region.max_steps == 0 ? std::numeric_limits<uint64_t>::max()
+                                               : uint64_t{region.skip_steps} + region.max_steps;
     for (const Activity& activity : all) {
       if (!activity.any() || activity.index < region.skip_steps) continue;
       if (activity.index < end) {
@@ -101,11 +100,14 @@ Steps FindSteps(const Process& process, const GpuOps& ops, const ProcessRegion& 
 // with its own last activity.
 void DivideIntoBuckets(const Steps& steps, Window* window) {
   auto add = [&](int64_t end_ns, uint32_t step) {
-    const int64_t start = window->buckets.empty() ? window->start_ns : window->buckets.back().end_ns;
+    const int64_t start =
+        window->buckets.empty() ? window->start_ns : window->buckets.back().end_ns;
     if (step == kNone && end_ns <= start) return;
-    window->buckets.push_back(
-        {.start_ns = start, .end_ns = std::max(start, std::min(end_ns, window->end_ns)),
-         .step = step, .parts = {}, .kernels = 0});
+    window->buckets.push_back({.start_ns = start,
+                               .end_ns = std::max(start, std::min(end_ns, window->end_ns)),
+                               .step = step,
+                               .parts = {},
+                               .kernels = 0});
   };
   if (!steps.active.empty()) {
     window->step_marker = steps.marker;
@@ -121,8 +123,11 @@ void DivideIntoBuckets(const Steps& steps, Window* window) {
   }
   add(window->end_ns, kNone);
   if (window->buckets.empty()) {  // only operations without a duration
-    window->buckets.push_back({.start_ns = window->start_ns, .end_ns = window->end_ns,
-                               .step = kNone, .parts = {}, .kernels = 0});
+    window->buckets.push_back({.start_ns = window->start_ns,
+                               .end_ns = window->end_ns,
+                               .step = kNone,
+                               .parts = {},
+                               .kernels = 0});
   }
 }
 
