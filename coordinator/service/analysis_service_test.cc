@@ -308,12 +308,19 @@ TEST_F(AnalysisServiceTest, AShutdownEndsWatchersWithWhereToGoOn) {
   ASSERT_OK_AND_ASSIGN(const auto submitted, Submit(Question()));
   const std::string id = submitted.analysis().id();
   ASSERT_TRUE(profiler_.WaitForRequests(1));
-  grpc::Status status;
-  std::vector<v1::AnalysisEvent> events;
-  {
-    std::jthread watching([&] { events = Watch(id, 0, 0, &status); });
-    coordinator_->Shutdown(absl::ZeroDuration());
-  }
+  grpc::ClientContext context;
+  v1::WatchAnalysisRequest request;
+  request.set_analysis_id(id);
+  const auto stream = user_->WatchAnalysis(&context, request);
+  v1::WatchAnalysisResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  std::jthread stopping([&] { coordinator_->Shutdown(absl::ZeroDuration()); });
+  uint64_t last = 0;
+  do {
+    last = response.event().sequence();
+  } while (stream->Read(&response));
+  const grpc::Status status = stream->Finish();
+  EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("after sequence ", last)));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 

@@ -124,7 +124,7 @@ class CoordinatorFixture : public ::testing::Test {
   }
   // Events after `after` until the stream ends or `count` have come (0: all).
   std::vector<v1::AnalysisEvent> Watch(const std::string& id, uint64_t after = 0,
-                                       size_t count = 0, grpc::Status* status = nullptr) {
+                                       size_t count = 0) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     v1::WatchAnalysisRequest request;
@@ -141,9 +141,7 @@ class CoordinatorFixture : public ::testing::Test {
       }
     }
     const grpc::Status ended = stream->Finish();
-    if (status != nullptr) {
-      *status = ended;
-    } else if (count == 0) {
+    if (count == 0) {
       EXPECT_TRUE(ended.ok()) << ended.error_message();
     }
     return events;

@@ -26,8 +26,7 @@ std::vector<std::vector<size_t>> Lanes(const std::vector<v1::PlannedDelegation>&
 
 absl::StatusOr<v1::Evidence> Profile(
     const std::vector<v1::PlannedDelegation>& delegations, delegation::Dispatcher& dispatcher,
-    const std::function<void(const v1::DelegationProgressed&)>& on_progress,
-    std::stop_token stop) {
+    const std::function<void(const v1::DelegationProgressed&)>& on_progress, std::stop_token stop) {
   std::mutex progress_mutex;  // lanes report one at a time
   const auto report = [&](const v1::DelegationProgressed& progressed) {
     std::lock_guard lock(progress_mutex);
