@@ -1,9 +1,11 @@
 #include "coordinator/service/analysis_run.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/log.h"
 #include "common/status.h"
@@ -54,6 +56,12 @@ class ProgressThinner {
 
 std::vector<v1::PlannedDelegation> DelegationsOf(const v1::Plan& plan) {
   return {plan.delegations().begin(), plan.delegations().end()};
+}
+
+std::string AskingText(const std::vector<v1::PlannedDelegation>& delegations) {
+  std::set<std::string> names;
+  for (const v1::PlannedDelegation& delegation : delegations) names.insert(delegation.specialist());
+  return absl::StrCat("asking ", absl::StrJoin(names, ", "));
 }
 
 std::string AnsweredText(const v1::Evidence& evidence) {
@@ -170,8 +178,7 @@ absl::StatusOr<v1::Evidence> AnalysisRun::Wave(
 
 absl::StatusOr<v1::Evidence> AnalysisRun::Delegate(
     const std::vector<v1::PlannedDelegation>& delegations) {
-  RETURN_IF_ERROR(Say(v1::STAGE_PROFILE, absl::StrCat("asking ", delegations.size(),
-                                                      " delegations of the specialists")));
+  RETURN_IF_ERROR(Say(v1::STAGE_PROFILE, AskingText(delegations)));
   ProgressThinner thinner(environment_.progress_interval);
   absl::Status lost;
   const auto on_progress = [&](const v1::DelegationProgressed& progressed) {
