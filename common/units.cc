@@ -185,7 +185,7 @@ std::optional<std::string> Normalize(absl::string_view unsigned_text, bool decim
     exponent = text.substr(e + 1);
     text.resize(e);
     if (!exponent.empty() && exponent[0] == '+') exponent.erase(0, 1);
-    exponent.insert(0, "e");
+    exponent = absl::StrCat("e", exponent);
   }
   const size_t comma = text.rfind(',');
   const char decimal = decimal_comma && comma != std::string::npos ? ',' : '.';
