@@ -40,7 +40,7 @@ Marks MarkBlock(const char* bytes) {
   // Brackets of both kinds differ in one bit: '[' | 0x20 is '{'.
   const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\');
   const __m128i open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}'), bit = _mm_set1_epi8(0x20);
-  for (int i = 0; i < 4; ++i) {
+  for (size_t i = 0; i < 4; ++i) {
     const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16 * i));
     const __m128i folded = _mm_or_si128(v, bit);
     auto mask = [&](__m128i a, __m128i b) {

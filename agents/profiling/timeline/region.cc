@@ -178,6 +178,7 @@ std::string DescribeMarkers(const Timeline& timeline) {
     profiler |= !ProfilerIntervals(timeline.names, process.calls).empty();
   }
   std::vector<std::string> parts;
+  parts.reserve(ranges.size() + 2);
   for (const auto& [name, count] : ranges) {
     parts.push_back(absl::StrCat("range \"", name, "\" (", count, ")"));
   }
