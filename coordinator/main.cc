@@ -1,11 +1,10 @@
 // solward-coordinator: owns analyses, asks specialists, serves reports.
+#include <grpc/grpc.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <grpc/grpc.h>
-
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -48,9 +47,9 @@ absl::StatusOr<CoordinatorConfig> Configure(const CommandLine& line) {
   if (!line.listen.empty()) config.server.listen = line.listen;
   if (!line.state_dir.empty()) config.state_dir = line.state_dir;
   if (!line.log_level.empty() && !ParseLogLevel(line.log_level, config.log_level)) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "LOG_LEVEL_UNKNOWN",
-                     absl::StrCat("--log-level ", line.log_level,
-                                  ": debug, info, warning or error expected"));
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "LOG_LEVEL_UNKNOWN",
+        absl::StrCat("--log-level ", line.log_level, ": debug, info, warning or error expected"));
   }
   return config;
 }

@@ -36,7 +36,8 @@ class GrpcDispatcherTest : public ::testing::Test {
     planned.set_specialist(std::string(kProfilingSpecialist));
     planned.set_wave(1);
     planned.mutable_request()->set_key("the key");
-    auto* capture = planned.mutable_request()->mutable_workload()->mutable_captures()->add_captures();
+    auto* capture =
+        planned.mutable_request()->mutable_workload()->mutable_captures()->add_captures();
     capture->set_id("art-1");
     capture->set_specialist_instance(instance);
     return planned;
@@ -160,7 +161,8 @@ TEST_F(GrpcDispatcherTest, ATimeBudgetIsTheDeadline) {
   options_.deadline_margin = absl::ZeroDuration();
   v1::PlannedDelegation planned = Planned();
   planned.mutable_request()->mutable_constraints()->mutable_time_budget()->set_nanos(200'000'000);
-  EXPECT_EQ(Dispatch(planned).error().code(), static_cast<int>(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(Dispatch(planned).error().code(),
+            static_cast<int>(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(GrpcDispatcherTest, AStopEndsTheCallAndCancelsAtTheSpecialist) {
@@ -185,7 +187,8 @@ TEST_F(GrpcDispatcherTest, ADetachedStopLeavesTheDelegationRunning) {
   v1::DelegationOutcome outcome;
   {
     std::jthread dispatching([&] {
-      outcome = dispatcher.Dispatch(Planned(), [](const auto&) {}, stop.get_token());
+      outcome = dispatcher.Dispatch(
+          Planned(), [](const auto&) {}, stop.get_token());
     });
     ASSERT_TRUE(specialist_.WaitForRequests(1));
     dispatcher.Detach();

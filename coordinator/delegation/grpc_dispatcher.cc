@@ -27,8 +27,7 @@ absl::Status Cancelled() {
 
 absl::Time DeadlineOf(const v1::DelegationRequest& request, const DispatcherOptions& options) {
   if (!request.constraints().has_time_budget()) return absl::Now() + options.deadline;
-  const int64_t budget_ns =
-      TimeUtil::DurationToNanoseconds(request.constraints().time_budget());
+  const int64_t budget_ns = TimeUtil::DurationToNanoseconds(request.constraints().time_budget());
   return absl::Now() + absl::Nanoseconds(std::max<int64_t>(budget_ns, 0)) + options.deadline_margin;
 }
 
@@ -53,7 +52,7 @@ absl::Duration Backoff(absl::Duration first, int attempt) {
 struct GrpcDispatcher::Attempt {
   const v1::DelegateRequest& request;
   v1::DelegationOutcome& outcome;
-  bool heard = false;     // the specialist said something: trying again is not safe to assume
+  bool heard = false;  // the specialist said something: trying again is not safe to assume
 
   // False when the response ends the stream.
   bool Take(v1::DelegateResponse&& response, const Endpoint& endpoint,
@@ -86,8 +85,7 @@ GrpcDispatcher::GrpcDispatcher(Registry& registry, DispatcherOptions options)
 
 v1::DelegationOutcome GrpcDispatcher::Dispatch(
     const v1::PlannedDelegation& planned,
-    const std::function<void(const v1::DelegationProgressed&)>& on_progress,
-    std::stop_token stop) {
+    const std::function<void(const v1::DelegationProgressed&)>& on_progress, std::stop_token stop) {
   v1::DelegationOutcome outcome;
   *outcome.mutable_planned() = planned;
   // Captures lie with profiling specialists; any other is asked about the
@@ -126,8 +124,8 @@ absl::Status GrpcDispatcher::Run(
       return Cancelled();
     }
     // Looked up again each time: it may have come back somewhere else.
-    absl::StatusOr<Endpoint> endpoint = registry_.WaitFor(
-        specialist, instance, std::min(absl::Now() + patience, deadline), stop);
+    absl::StatusOr<Endpoint> endpoint =
+        registry_.WaitFor(specialist, instance, std::min(absl::Now() + patience, deadline), stop);
     if (stop.stop_requested()) return Cancelled();
     if (!endpoint.ok()) return endpoint.status();
     outcome.set_specialist_instance(endpoint->description.instance_id());
@@ -165,10 +163,10 @@ absl::Status GrpcDispatcher::Try(
     return Cancelled();
   }
   if (!ended.ok()) return FromGrpcStatus(ended);
-  return MakeError(absl::StatusCode::kInternal, "DELEGATION_WITHOUT_RESULT",
-                   absl::StrCat(endpoint.description.name(), " ",
-                                endpoint.description.instance_id(),
-                                ": ended the delegation without a result"));
+  return MakeError(
+      absl::StatusCode::kInternal, "DELEGATION_WITHOUT_RESULT",
+      absl::StrCat(endpoint.description.name(), " ", endpoint.description.instance_id(),
+                   ": ended the delegation without a result"));
 }
 
 void GrpcDispatcher::CancelAt(const Endpoint& endpoint, const std::string& key) {
@@ -191,7 +189,8 @@ void GrpcDispatcher::CancelAt(const Endpoint& endpoint, const std::string& key) 
 absl::StatusOr<std::string> InstanceOfCaptures(const v1::DelegationRequest& request) {
   std::string instance;
   for (const v1::ArtifactReference& capture : request.workload().captures().captures()) {
-    if (capture.specialist_instance().empty() || capture.specialist_instance() == instance) continue;
+    if (capture.specialist_instance().empty() || capture.specialist_instance() == instance)
+      continue;
     if (instance.empty()) {
       instance = capture.specialist_instance();
       continue;

@@ -36,9 +36,10 @@ class GrpcDispatcher : public Dispatcher {
   // `registry` must outlive the dispatcher.
   GrpcDispatcher(Registry& registry, DispatcherOptions options);
 
-  v1::DelegationOutcome Dispatch(const v1::PlannedDelegation& planned,
-                                 const std::function<void(const v1::DelegationProgressed&)>& on_progress,
-                                 std::stop_token stop) override;
+  v1::DelegationOutcome Dispatch(
+      const v1::PlannedDelegation& planned,
+      const std::function<void(const v1::DelegationProgressed&)>& on_progress,
+      std::stop_token stop) override;
 
   // From now on a stop leaves delegations running at their specialists, so that
   // the coordinator finds them again by key after its own restart.

@@ -31,8 +31,9 @@ absl::Status CheckAnnouncement(const v1::SpecialistDescription& description,
     violations.push_back({"description.instance_id", "1 to 128 characters expected"});
   }
   if (target.empty() || target.size() > kMaxTargetBytes) {
-    violations.push_back({"target", "a gRPC target the coordinator can dial expected, as in "
-                                    "unix:/run/solward/profiling.sock or 127.0.0.1:7301"});
+    violations.push_back({"target",
+                          "a gRPC target the coordinator can dial expected, as in "
+                          "unix:/run/solward/profiling.sock or 127.0.0.1:7301"});
   }
   if (violations.empty()) return absl::OkStatus();
   return MakeBadRequest("REGISTRATION_INVALID", "a specialist cannot be registered like this",
@@ -48,10 +49,12 @@ absl::StatusOr<v1::SpecialistDescription> Describe(const std::shared_ptr<grpc::C
   v1::DescribeResponse response;
   const absl::Status status = FromGrpcStatus(stub->Describe(&context, {}, &response));
   if (!status.ok()) {
-    return MakeError(absl::StatusCode::kUnavailable, "SPECIALIST_UNREACHABLE",
-                     absl::StrCat(target, ": the specialist does not answer at the target it "
-                                          "registered (", status.message(),
-                                  "); register a target that this coordinator can dial"));
+    return MakeError(
+        absl::StatusCode::kUnavailable, "SPECIALIST_UNREACHABLE",
+        absl::StrCat(target,
+                     ": the specialist does not answer at the target it "
+                     "registered (",
+                     status.message(), "); register a target that this coordinator can dial"));
   }
   if (response.ByteSizeLong() > kMaxDescriptionBytes) {
     return MakeError(absl::StatusCode::kInvalidArgument, "REGISTRATION_INVALID",
@@ -62,15 +65,14 @@ absl::StatusOr<v1::SpecialistDescription> Describe(const std::shared_ptr<grpc::C
 
 absl::Status CheckSame(const v1::SpecialistDescription& announced,
                        const v1::SpecialistDescription& described, const std::string& target) {
-  if (announced.name() == described.name() &&
-      announced.instance_id() == described.instance_id()) {
+  if (announced.name() == described.name() && announced.instance_id() == described.instance_id()) {
     return absl::OkStatus();
   }
-  return MakeError(absl::StatusCode::kInvalidArgument, "REGISTRATION_MISMATCH",
-                   absl::StrCat(target, ": expected ", announced.name(), " ",
-                                announced.instance_id(), " as registered, found ",
-                                described.name(), " ", described.instance_id(),
-                                "; register the target of this very process"));
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "REGISTRATION_MISMATCH",
+      absl::StrCat(target, ": expected ", announced.name(), " ", announced.instance_id(),
+                   " as registered, found ", described.name(), " ", described.instance_id(),
+                   "; register the target of this very process"));
 }
 
 }  // namespace
@@ -99,7 +101,9 @@ absl::StatusOr<Registration> Registry::Register(const std::string& caller,
   }
   Registration registration{NewId("reg"), options_.heartbeat_interval};
   Log(LogLevel::kInfo, "specialist registered",
-      {{"specialist", described.name()}, {"instance", described.instance_id()}, {"target", target}});
+      {{"specialist", described.name()},
+       {"instance", described.instance_id()},
+       {"target", target}});
   entries_[registration.id] =
       Entry{caller, Endpoint{std::move(described), target, std::move(channel)}, Now(), 0};
   changed_.SignalAll();
@@ -111,8 +115,9 @@ absl::Status Registry::CheckReplaces(const std::string& caller, const std::strin
     if (entry.endpoint.description.instance_id() == instance && entry.caller != caller &&
         Healthy(entry)) {
       return MakeError(absl::StatusCode::kAlreadyExists, "INSTANCE_REGISTERED",
-                       absl::StrCat("instance ", instance, ": registered and healthy already, by "
-                                                           "another user"));
+                       absl::StrCat("instance ", instance,
+                                    ": registered and healthy already, by "
+                                    "another user"));
     }
   }
   return absl::OkStatus();
@@ -128,9 +133,10 @@ absl::StatusOr<std::map<std::string, Registry::Entry>::iterator> Registry::FindO
     const std::string& caller, const std::string& registration_id) {
   const auto it = entries_.find(registration_id);
   if (it != entries_.end() && it->second.caller == caller) return it;
-  return MakeError(absl::StatusCode::kNotFound, "REGISTRATION_UNKNOWN",
-                   absl::StrCat("registration '", registration_id,
-                                "': not known (the coordinator may have restarted); register again"));
+  return MakeError(
+      absl::StatusCode::kNotFound, "REGISTRATION_UNKNOWN",
+      absl::StrCat("registration '", registration_id,
+                   "': not known (the coordinator may have restarted); register again"));
 }
 
 absl::Status Registry::Heartbeat(const std::string& caller, const std::string& registration_id,
@@ -162,9 +168,8 @@ std::vector<v1::RegisteredSpecialist> Registry::List() const {
     *specialist.mutable_description() = entry.endpoint.description;
     specialist.set_target(entry.endpoint.target);
     specialist.set_healthy(Healthy(entry));
-    *specialist.mutable_since_heartbeat() =
-        google::protobuf::util::TimeUtil::NanosecondsToDuration(
-            absl::ToInt64Nanoseconds(Now() - entry.last_heartbeat));
+    *specialist.mutable_since_heartbeat() = google::protobuf::util::TimeUtil::NanosecondsToDuration(
+        absl::ToInt64Nanoseconds(Now() - entry.last_heartbeat));
     out.push_back(std::move(specialist));
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
@@ -194,14 +199,13 @@ absl::StatusOr<Endpoint> Registry::FindLocked(absl::string_view name,
     if (best == nullptr || BusyOf(entry) < BusyOf(*best)) best = &entry;
   }
   if (best != nullptr) return best->endpoint;
-  const std::string wanted =
-      instance.empty() ? std::string(name)
-                       : absl::StrCat(name.empty() ? "specialist" : name, " ", instance);
-  return MakeError(
-      absl::StatusCode::kUnavailable, "SPECIALIST_UNAVAILABLE",
-      absl::StrCat(wanted, ": no healthy one is registered (registered: ",
-                   others.empty() ? std::string("none") : absl::StrJoin(others, ", "),
-                   "); start it with this coordinator as its registry"));
+  const std::string wanted = instance.empty()
+                                 ? std::string(name)
+                                 : absl::StrCat(name.empty() ? "specialist" : name, " ", instance);
+  return MakeError(absl::StatusCode::kUnavailable, "SPECIALIST_UNAVAILABLE",
+                   absl::StrCat(wanted, ": no healthy one is registered (registered: ",
+                                others.empty() ? std::string("none") : absl::StrJoin(others, ", "),
+                                "); start it with this coordinator as its registry"));
 }
 
 absl::StatusOr<Endpoint> Registry::Find(absl::string_view name, absl::string_view instance) const {

@@ -42,8 +42,8 @@ struct RegistryOptions {
   size_t max_specialists = 1024;
   // Refuses targets that may not be dialled; empty: all may.
   std::function<absl::Status(const std::string&)> check_target;
-  std::function<absl::Time()> now;                                             // empty: absl::Now
-  std::function<std::shared_ptr<grpc::Channel>(const std::string&)> dial;      // empty: DialTarget
+  std::function<absl::Time()> now;                                         // empty: absl::Now
+  std::function<std::shared_ptr<grpc::Channel>(const std::string&)> dial;  // empty: DialTarget
 };
 
 // A specialist one can call.
@@ -113,8 +113,8 @@ class Registry {
   const RegistryOptions options_;
   mutable absl::Mutex mutex_;
   mutable absl::CondVar changed_;
-  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);          // by registration id
-  std::map<std::string, uint32_t> dispatched_ ABSL_GUARDED_BY(mutex_);    // by instance id
+  std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);        // by registration id
+  std::map<std::string, uint32_t> dispatched_ ABSL_GUARDED_BY(mutex_);  // by instance id
 };
 
 class Registry::Running {

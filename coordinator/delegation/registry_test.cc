@@ -60,8 +60,9 @@ TEST_F(RegistryTest, WhatIsMissingIsNamedWithWhatIsThere) {
   TestSpecialist one("another", "one");
   ASSERT_THAT(one.Serve(folder_), IsOk());
   const auto none = registry_->Find(kCudaGraphSpecialist, "");
-  EXPECT_THAT(none, StatusIs(absl::StatusCode::kUnavailable,
-                             AllOf(HasSubstr(std::string(kCudaGraphSpecialist)), HasSubstr("none"))));
+  EXPECT_THAT(none,
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr(std::string(kCudaGraphSpecialist)), HasSubstr("none"))));
   EXPECT_EQ(ErrorReason(none.status()), "SPECIALIST_UNAVAILABLE");
   ASSERT_THAT(Register(one), IsOk());
   EXPECT_THAT(registry_->Find(kCudaGraphSpecialist, ""),
@@ -144,16 +145,14 @@ TEST_F(RegistryTest, WaitingEndsWhenOneRegistersOrTheWaitIsStopped) {
   std::stop_source stop;
   absl::StatusOr<Endpoint> found = absl::UnknownError("not yet");
   {
-    std::jthread waiting([&] {
-      found = registry_->WaitFor("name", "", absl::InfiniteFuture(), stop.get_token());
-    });
+    std::jthread waiting(
+        [&] { found = registry_->WaitFor("name", "", absl::InfiniteFuture(), stop.get_token()); });
     ASSERT_THAT(Register(one), IsOk());
   }
   ASSERT_THAT(found, IsOk());
   {
-    std::jthread waiting([&] {
-      found = registry_->WaitFor("other", "", absl::InfiniteFuture(), stop.get_token());
-    });
+    std::jthread waiting(
+        [&] { found = registry_->WaitFor("other", "", absl::InfiniteFuture(), stop.get_token()); });
     stop.request_stop();
   }
   EXPECT_THAT(found, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("other")));

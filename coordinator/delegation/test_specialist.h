@@ -118,7 +118,8 @@ class TestSpecialist : public v1::SpecialistService::Service {
     {
       absl::MutexLock lock(&mutex_);
       while (held_ && !context->IsCancelled()) {
-        mutex_.AwaitWithTimeout(absl::Condition(+[](bool* held) { return !*held; }, &held_),
+        mutex_.AwaitWithTimeout(absl::Condition(
+                                    +[](bool* held) { return !*held; }, &held_),
                                 absl::Milliseconds(10));
       }
     }
@@ -145,8 +146,10 @@ class TestSpecialist : public v1::SpecialistService::Service {
     v1::PutCaptureHeader header;
     std::string bytes;
     while (reader->Read(&part)) {
-      if (part.has_header()) header = part.header();
-      else bytes += part.data();
+      if (part.has_header())
+        header = part.header();
+      else
+        bytes += part.data();
     }
     if (Sha256Hex(bytes) != header.sha256()) {
       return ToGrpcStatus(MakeError(absl::StatusCode::kInvalidArgument, "DIGEST_DIFFERS",
@@ -217,7 +220,7 @@ class TestSpecialist : public v1::SpecialistService::Service {
   std::vector<std::string> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::pair<v1::ArtifactReference, std::string>> kept_
       ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<RpcServer> server_;   // last: stops before the rest goes
+  std::unique_ptr<RpcServer> server_;  // last: stops before the rest goes
 };
 
 }  // namespace solward::delegation

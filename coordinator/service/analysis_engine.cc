@@ -44,18 +44,18 @@ absl::Status CheckAnswers(const v1::Analysis& analysis, const std::vector<v1::An
       return q.id() == answer.question_id();
     });
     if (question == questions.end()) {
-      violations.push_back({absl::StrCat(field, ".question_id"),
-                            absl::StrCat("'", answer.question_id(),
-                                         "' is none of the questions that wait")});
+      violations.push_back(
+          {absl::StrCat(field, ".question_id"),
+           absl::StrCat("'", answer.question_id(), "' is none of the questions that wait")});
       continue;
     }
     const auto& accepts = question->accepts();
     if (answer.name() != "skip" &&
         std::find(accepts.begin(), accepts.end(), answer.name()) == accepts.end()) {
-      violations.push_back({absl::StrCat(field, ".name"),
-                            absl::StrCat("'", answer.name(), "' does not answer '", question->id(),
-                                         "'; one of ", absl::StrJoin(accepts, ", "),
-                                         ", or skip, expected")});
+      violations.push_back(
+          {absl::StrCat(field, ".name"),
+           absl::StrCat("'", answer.name(), "' does not answer '", question->id(), "'; one of ",
+                        absl::StrJoin(accepts, ", "), ", or skip, expected")});
     }
   }
   if (violations.empty()) return absl::OkStatus();
@@ -103,8 +103,9 @@ absl::Status AnalysisEngine::Reserve() {
   if (stopping_) return ShuttingDown();
   if (queue_.size() + reserved_ >= options_.max_queued) {
     return MakeError(absl::StatusCode::kResourceExhausted, "QUEUE_FULL",
-                     absl::StrCat(queue_.size(), " analyses wait already; try again later with "
-                                                 "the same key"));
+                     absl::StrCat(queue_.size(),
+                                  " analyses wait already; try again later with "
+                                  "the same key"));
   }
   ++reserved_;
   return absl::OkStatus();
@@ -148,9 +149,9 @@ absl::StatusOr<store::Created> AnalysisEngine::Submit(const std::string& caller,
 absl::StatusOr<v1::Analysis> AnalysisEngine::Answer(const std::string& analysis_id,
                                                     const std::vector<v1::Answer>& answers) {
   absl::MutexLock answering(&answer_mutex_);
-  ASSIGN_OR_RETURN(auto given,
-                   LoadDocument<v1::AnswerQuestionsRequest>(environment_.journal.store(),
-                                                            analysis_id, store::Document::kAnswers));
+  ASSIGN_OR_RETURN(
+      auto given, LoadDocument<v1::AnswerQuestionsRequest>(environment_.journal.store(),
+                                                           analysis_id, store::Document::kAnswers));
   v1::AnswerQuestionsRequest all = given.value_or(v1::AnswerQuestionsRequest());
   for (const v1::Answer& answer : answers) *all.add_answers() = answer;
   RETURN_IF_ERROR(Reserve());
@@ -163,9 +164,10 @@ absl::StatusOr<v1::Analysis> AnalysisEngine::Answer(const std::string& analysis_
       environment_.journal.Append(
           analysis_id, std::move(answered), [&](v1::Analysis& analysis) -> absl::Status {
             if (analysis.state() != v1::ANALYSIS_STATE_INPUT_REQUIRED) {
-              return MakeError(absl::StatusCode::kFailedPrecondition, "NO_QUESTIONS",
-                               absl::StrCat("analysis ", analysis_id, ": asks nothing, its state is ",
-                                            StateName(analysis.state())));
+              return MakeError(
+                  absl::StatusCode::kFailedPrecondition, "NO_QUESTIONS",
+                  absl::StrCat("analysis ", analysis_id, ": asks nothing, its state is ",
+                               StateName(analysis.state())));
             }
             RETURN_IF_ERROR(CheckAnswers(analysis, answers));
             analysis.set_state(v1::ANALYSIS_STATE_QUEUED);
@@ -192,9 +194,9 @@ absl::StatusOr<CancelResult> AnalysisEngine::Cancel(const std::string& analysis_
   if (!IsAnalysisEnded(appended.status())) return appended.status();
   ASSIGN_OR_RETURN(v1::Analysis analysis, environment_.journal.store().Get(analysis_id));
   const bool was_cancelled = analysis.state() == v1::ANALYSIS_STATE_CANCELLED;
-  return CancelResult{was_cancelled ? v1::CANCEL_OUTCOME_ALREADY_CANCELLED
-                                    : v1::CANCEL_OUTCOME_ALREADY_ENDED,
-                      std::move(analysis)};
+  return CancelResult{
+      was_cancelled ? v1::CANCEL_OUTCOME_ALREADY_CANCELLED : v1::CANCEL_OUTCOME_ALREADY_ENDED,
+      std::move(analysis)};
 }
 
 void AnalysisEngine::StopRunning(const std::string& analysis_id) {

@@ -77,7 +77,7 @@ class AnalysisEngine {
 
   const EngineOptions options_;
   const RunEnvironment environment_;
-  absl::Mutex answer_mutex_;    // one AnswerQuestions at a time reads and extends the answers
+  absl::Mutex answer_mutex_;  // one AnswerQuestions at a time reads and extends the answers
   absl::Mutex mutex_;
   std::deque<std::string> queue_ ABSL_GUARDED_BY(mutex_);
   size_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -27,7 +27,8 @@ constexpr size_t kMaxPageBytes = 2 << 20;
 
 absl::Status NotFound(const std::string& analysis_id) {
   return MakeError(absl::StatusCode::kNotFound, "ANALYSIS_NOT_FOUND",
-                   absl::StrCat("analysis '", analysis_id, "': not known; list the analyses to "
+                   absl::StrCat("analysis '", analysis_id,
+                                "': not known; list the analyses to "
                                 "see which ids exist"));
 }
 
@@ -149,9 +150,9 @@ absl::StatusOr<v1::AnswerQuestionsResponse> AnalysisHandler::Answer(
   RETURN_IF_ERROR(CheckAnswerSizes(request));
   RETURN_IF_ERROR(Visible(caller, request.analysis_id()).status());
   v1::AnswerQuestionsResponse response;
-  ASSIGN_OR_RETURN(*response.mutable_analysis(),
-                   engine_.Answer(request.analysis_id(),
-                                  {request.answers().begin(), request.answers().end()}));
+  ASSIGN_OR_RETURN(
+      *response.mutable_analysis(),
+      engine_.Answer(request.analysis_id(), {request.answers().begin(), request.answers().end()}));
   return response;
 }
 
@@ -200,9 +201,8 @@ absl::StatusOr<v1::ListKernelsResponse> AnalysisHandler::ListKernels(
     Caller caller, const v1::ListKernelsRequest& request) {
   ASSIGN_OR_RETURN(const v1::Analysis analysis, Visible(caller, request.analysis_id()));
   if (analysis.state() != v1::ANALYSIS_STATE_SUCCEEDED) return NotReady(analysis);
-  ASSIGN_OR_RETURN(auto measurement,
-                   LoadDocument<v1::Measurement>(store_, request.analysis_id(),
-                                                 store::Document::kMeasurement));
+  ASSIGN_OR_RETURN(auto measurement, LoadDocument<v1::Measurement>(store_, request.analysis_id(),
+                                                                   store::Document::kMeasurement));
   return ListKernelsPage(measurement.value_or(v1::Measurement()), request);
 }
 
@@ -216,9 +216,8 @@ absl::StatusOr<v1::VerifyReportResponse> AnalysisHandler::Verify(
     Caller caller, const v1::VerifyReportRequest& request) {
   ASSIGN_OR_RETURN(const v1::Report report, ReadReport(caller, request.analysis_id()));
   ASSIGN_OR_RETURN(const v1::Analysis analysis, store_.Get(request.analysis_id()));
-  ASSIGN_OR_RETURN(auto given,
-                   LoadDocument<v1::AnswerQuestionsRequest>(store_, request.analysis_id(),
-                                                            store::Document::kAnswers));
+  ASSIGN_OR_RETURN(auto given, LoadDocument<v1::AnswerQuestionsRequest>(
+                                   store_, request.analysis_id(), store::Document::kAnswers));
   std::vector<v1::Answer> answers;
   if (given.has_value()) answers.assign(given->answers().begin(), given->answers().end());
   ASSIGN_OR_RETURN(const v1::Understanding understanding,

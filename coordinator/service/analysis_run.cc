@@ -95,7 +95,8 @@ absl::Status AnalysisRun::Stages() {
 
 absl::StatusOr<bool> AnalysisRun::Understand(const v1::AnalysisRequest& request) {
   store::Store& store = environment_.journal.store();
-  ASSIGN_OR_RETURN(auto known, LoadDocument<v1::Understanding>(store, id_, Document::kUnderstanding));
+  ASSIGN_OR_RETURN(auto known,
+                   LoadDocument<v1::Understanding>(store, id_, Document::kUnderstanding));
   if (known.has_value()) {
     understanding_ = *std::move(known);
     RETURN_IF_ERROR(Say(v1::STAGE_UNDERSTAND, "taken up again"));
@@ -106,8 +107,7 @@ absl::StatusOr<bool> AnalysisRun::Understand(const v1::AnalysisRequest& request)
                    LoadDocument<v1::AnswerQuestionsRequest>(store, id_, Document::kAnswers));
   std::vector<v1::Answer> answers;
   if (given.has_value()) answers.assign(given->answers().begin(), given->answers().end());
-  ASSIGN_OR_RETURN(understanding_,
-                   workflow::Understand(request, answers, environment_.knowledge));
+  ASSIGN_OR_RETURN(understanding_, workflow::Understand(request, answers, environment_.knowledge));
   if (understanding_.questions().empty()) return false;
 
   Transition asked;
@@ -121,8 +121,8 @@ absl::StatusOr<bool> AnalysisRun::Understand(const v1::AnalysisRequest& request)
 }
 
 absl::Status AnalysisRun::Plan() {
-  ASSIGN_OR_RETURN(auto known, LoadDocument<v1::Plan>(environment_.journal.store(), id_,
-                                                      Document::kPlan));
+  ASSIGN_OR_RETURN(auto known,
+                   LoadDocument<v1::Plan>(environment_.journal.store(), id_, Document::kPlan));
   if (known.has_value()) {
     plan_ = *std::move(known);
     return absl::OkStatus();

@@ -56,9 +56,8 @@ grpc::ServerUnaryReactor* AnalysisService::SubmitAnalysis(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* AnalysisService::GetAnalysis(grpc::CallbackServerContext* context,
                                                        const v1::GetAnalysisRequest* request,
                                                        v1::GetAnalysisResponse* response) {
-  return Run(pool_, context, response, [this, request](const std::string& caller) {
-    return handler_.Get(caller, *request);
-  });
+  return Run(pool_, context, response,
+             [this, request](const std::string& caller) { return handler_.Get(caller, *request); });
 }
 
 grpc::ServerUnaryReactor* AnalysisService::ListAnalyses(grpc::CallbackServerContext* context,
@@ -71,14 +70,16 @@ grpc::ServerUnaryReactor* AnalysisService::ListAnalyses(grpc::CallbackServerCont
 
 grpc::ServerWriteReactor<v1::WatchAnalysisResponse>* AnalysisService::WatchAnalysis(
     grpc::CallbackServerContext* context, const v1::WatchAnalysisRequest* request) {
-  const auto reactor = std::make_shared<WatchReactor>(
-      store_, hub_, pool_, request->analysis_id(), request->after_sequence());
+  const auto reactor = std::make_shared<WatchReactor>(store_, hub_, pool_, request->analysis_id(),
+                                                      request->after_sequence());
   reactor->Open();
   const std::string caller = RpcServer::CallerOf(*context);
   const bool taken = pool_.Post([this, reactor, caller, request] {
     const absl::Status visible = handler_.Visible(caller, request->analysis_id()).status();
-    if (visible.ok()) reactor->Start();
-    else reactor->Refuse(visible);
+    if (visible.ok())
+      reactor->Start();
+    else
+      reactor->Refuse(visible);
   });
   if (!taken) {
     reactor->Refuse(MakeError(absl::StatusCode::kResourceExhausted, "TOO_BUSY",
@@ -127,9 +128,9 @@ grpc::ServerUnaryReactor* AnalysisService::ExplainMetric(grpc::CallbackServerCon
   });
 }
 
-grpc::ServerUnaryReactor* AnalysisService::CompareAnalyses(
-    grpc::CallbackServerContext* context, const v1::CompareAnalysesRequest*,
-    v1::CompareAnalysesResponse*) {
+grpc::ServerUnaryReactor* AnalysisService::CompareAnalyses(grpc::CallbackServerContext* context,
+                                                           const v1::CompareAnalysesRequest*,
+                                                           v1::CompareAnalysesResponse*) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpcStatus(
       MakeError(absl::StatusCode::kUnimplemented, "COMPARISON_NOT_AVAILABLE",

@@ -128,7 +128,7 @@ TEST_F(AnalysisServiceTest, QuestionsParkTheAnalysisUntilTheyAreAnswered) {
   auto* capture = question.mutable_workload()->mutable_captures()->mutable_captures(0);
   capture->set_label("bmm.ncu.raw.csv");
   capture->set_kind(v1::CAPTURE_KIND_NCU_CSV_RAW);
-  question.mutable_desired_metrics(0)->set_id("mfu");   // neither FLOPs nor dimensions are given
+  question.mutable_desired_metrics(0)->set_id("mfu");  // neither FLOPs nor dimensions are given
   question.mutable_context()->set_dtype(v1::DTYPE_FP16);
   ASSERT_OK_AND_ASSIGN(const auto submitted, Submit(question));
   const std::string id = submitted.analysis().id();

@@ -60,8 +60,10 @@ class Upload : public grpc::ServerReadReactor<v1::UploadCaptureRequest> {
    public:
     explicit Upstream(Upload& upload) : upload_(upload) {}
     void OnWriteDone(bool ok) override {
-      if (ok) upload_.StartRead(&upload_.in_);
-      else RemoveHold();
+      if (ok)
+        upload_.StartRead(&upload_.in_);
+      else
+        RemoveHold();
     }
     void OnDone(const grpc::Status& status) override {
       upload_.UpstreamEnded(status);
@@ -121,9 +123,9 @@ class Upload : public grpc::ServerReadReactor<v1::UploadCaptureRequest> {
   grpc::CallbackServerContext* const context_;
   delegation::Registry& registry_;
   v1::UploadCaptureResponse* const response_;
-  std::atomic<int> parts_ = 1;          // this reactor, and the upstream one once called
+  std::atomic<int> parts_ = 1;  // this reactor, and the upstream one once called
   bool called_ = false;
-  uint64_t left_ = 0;                   // bytes announced and not yet seen
+  uint64_t left_ = 0;  // bytes announced and not yet seen
   std::string instance_;
   absl::Status refused_;
   v1::UploadCaptureRequest in_;
@@ -155,8 +157,10 @@ class Download : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
     } else if (endpoints_.empty()) {
       status = registry_.Find("", request_.specialist_instance()).status();
     }
-    if (status.ok()) Ask();
-    else Finish(ToGrpcStatus(status));
+    if (status.ok())
+      Ask();
+    else
+      Finish(ToGrpcStatus(status));
   }
 
   void OnWriteDone(bool ok) override {
@@ -172,8 +176,10 @@ class Download : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
    public:
     explicit Upstream(Download& download) : download_(download) {}
     void OnReadDone(bool ok) override {
-      if (ok) download_.PassOn();
-      else RemoveHold();
+      if (ok)
+        download_.PassOn();
+      else
+        RemoveHold();
     }
     void OnDone(const grpc::Status& status) override {
       Download& download = download_;
@@ -203,8 +209,7 @@ class Download : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
     out_.Clear();
     if (in_.has_artifact()) {
       *out_.mutable_artifact() = std::move(*in_.mutable_artifact());
-      out_.mutable_artifact()->set_specialist_instance(
-          endpoints_[next_].description.instance_id());
+      out_.mutable_artifact()->set_specialist_instance(endpoints_[next_].description.instance_id());
     }
     out_.mutable_data()->swap(*in_.mutable_data());
     in_.Clear();
@@ -227,10 +232,10 @@ class Download : public grpc::ServerWriteReactor<v1::DownloadArtifactResponse> {
   grpc::CallbackServerContext* const context_;
   delegation::Registry& registry_;
   const v1::DownloadArtifactRequest& request_;
-  std::atomic<int> parts_ = 1;          // this reactor, and the upstream one while called
+  std::atomic<int> parts_ = 1;  // this reactor, and the upstream one while called
   std::vector<delegation::Endpoint> endpoints_;
   size_t next_ = 0;
-  bool passed_ = false;                 // the client has got bytes
+  bool passed_ = false;  // the client has got bytes
   v1::ReadArtifactRequest wanted_;
   v1::ReadArtifactResponse in_;
   v1::DownloadArtifactResponse out_;

@@ -59,8 +59,9 @@ class StateLock {
     auto lock = std::make_unique<StateLock>(fd);
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) return lock;
     return MakeError(absl::StatusCode::kFailedPrecondition, "STATE_IN_USE",
-                     absl::StrCat(state_dir, ": another coordinator uses this state folder; stop "
-                                             "it or choose another with --state-dir"));
+                     absl::StrCat(state_dir,
+                                  ": another coordinator uses this state folder; stop "
+                                  "it or choose another with --state-dir"));
   }
   explicit StateLock(int fd) : fd_(fd) {}
   ~StateLock() { close(fd_); }
@@ -119,9 +120,10 @@ namespace {
 absl::Status CheckTarget(const std::string& target, const std::string& ca_file) {
   if (OnThisMachine(target) || !ca_file.empty()) return absl::OkStatus();
   return MakeError(absl::StatusCode::kFailedPrecondition, "TARGET_NEEDS_TLS",
-                   absl::StrCat(target, ": is not on this machine, and the coordinator has no "
-                                        "registry.specialist_ca to verify it with; configure one "
-                                        "or register a Unix socket or loopback address"));
+                   absl::StrCat(target,
+                                ": is not on this machine, and the coordinator has no "
+                                "registry.specialist_ca to verify it with; configure one "
+                                "or register a Unix socket or loopback address"));
 }
 
 }  // namespace
@@ -149,8 +151,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(CoordinatorConfi
       config.engine, RunEnvironment{*p.journal, p.knowledge, *p.dispatcher});
   p.handler = std::make_unique<AnalysisHandler>(*p.store, *p.engine, *p.registry, p.knowledge,
                                                 std::set<std::string>{"uid:0", OwnCaller()});
-  p.analysis_service =
-      std::make_unique<AnalysisService>(*p.handler, *p.store, p.hub, *p.registry);
+  p.analysis_service = std::make_unique<AnalysisService>(*p.handler, *p.store, p.hub, *p.registry);
   std::set<std::string> registrars = {"uid:0", OwnCaller(), "loopback"};
   registrars.insert(config.registry_callers.begin(), config.registry_callers.end());
   p.registry_service = std::make_unique<RegistryService>(*p.registry, std::move(registrars));

@@ -25,15 +25,19 @@ std::string Environment(const char* name) {
 void ReadDuration(YamlMap& map, absl::string_view key, absl::Duration& out) {
   const std::string text = map.String(key, absl::FormatDuration(out));
   absl::Duration parsed;
-  if (absl::ParseDuration(text, &parsed) && parsed >= absl::ZeroDuration()) out = parsed;
-  else map.Fail(absl::StrCat(key, ": a duration as in 5s or 200ms expected, found \"", text, "\""));
+  if (absl::ParseDuration(text, &parsed) && parsed >= absl::ZeroDuration())
+    out = parsed;
+  else
+    map.Fail(absl::StrCat(key, ": a duration as in 5s or 200ms expected, found \"", text, "\""));
 }
 
 template <typename Int>
 void ReadInt(YamlMap& map, absl::string_view key, double least, double most, Int& out) {
   const double value = map.Number(key, static_cast<double>(out));
-  if (value >= least && value <= most && value == std::floor(value)) out = static_cast<Int>(value);
-  else map.Fail(absl::StrCat(key, ": a whole number from ", least, " to ", most, " expected"));
+  if (value >= least && value <= most && value == std::floor(value))
+    out = static_cast<Int>(value);
+  else
+    map.Fail(absl::StrCat(key, ": a whole number from ", least, " to ", most, " expected"));
 }
 
 // The child of `key`, an empty map when it is absent.
@@ -125,8 +129,9 @@ absl::StatusOr<CoordinatorConfig> ReadCoordinatorConfig(const std::string& path)
   if (file) text << file.rdbuf();
   if (!file) {
     return MakeError(absl::StatusCode::kNotFound, "CONFIG_UNREADABLE",
-                     absl::StrCat(path, ": the configuration cannot be read; give the path of a "
-                                        "file as config/coordinator.yaml"));
+                     absl::StrCat(path,
+                                  ": the configuration cannot be read; give the path of a "
+                                  "file as config/coordinator.yaml"));
   }
   return ParseCoordinatorConfig(text.str(), path);
 }

@@ -17,8 +17,8 @@
 namespace solward::service {
 
 struct CoordinatorConfig {
-  RpcServerOptions server;             // no address: the default socket
-  std::string state_dir;               // empty: the default folder
+  RpcServerOptions server;  // no address: the default socket
+  std::string state_dir;    // empty: the default folder
   LogLevel log_level = LogLevel::kInfo;
   EngineOptions engine;
   delegation::RegistryOptions registry;

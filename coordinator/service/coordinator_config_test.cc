@@ -46,7 +46,8 @@ server: {unix_socket_mode: "0666"}
 tls: {certificate: c.pem, private_key: k.pem}
 registry: {allowed_callers: ["uid:1001"]}
 dispatch: {deadline: 1h30m}
-)", "c.yaml"));
+)",
+                                                                              "c.yaml"));
   EXPECT_THAT(config.server.listen, ElementsAre("unix:/run/a.sock", "127.0.0.1:7300"));
   EXPECT_EQ(config.state_dir, "/srv/solward");
   EXPECT_EQ(config.engine.workers, 2);
@@ -78,15 +79,14 @@ TEST(CoordinatorConfigTest, WhatIsWrongIsNamedWithFileAndKey) {
       {"- a list", "c.yaml"},
       {"a: [", "c.yaml"}};
   for (const auto& [yaml, key] : cases) {
-    EXPECT_THAT(ParseCoordinatorConfig(yaml, "c.yaml"),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("c.yaml"), HasSubstr(key))))
+    EXPECT_THAT(
+        ParseCoordinatorConfig(yaml, "c.yaml"),
+        StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("c.yaml"), HasSubstr(key))))
         << yaml;
   }
   EXPECT_THAT(ReadCoordinatorConfig("/no/such.yaml"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/no/such.yaml")));
 }
-
 
 }  // namespace
 }  // namespace solward::service

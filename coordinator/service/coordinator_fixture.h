@@ -75,9 +75,10 @@ class CoordinatorFixture : public ::testing::Test {
 
   // Calls a method of a stub: Call(*user_, &Stub::GetReport, request).
   template <typename Request, typename Response>
-  static absl::StatusOr<Response> Call(
-      Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-      const Request& request) {
+  static absl::StatusOr<Response> Call(Stub& stub,
+                                       grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                    const Request&, Response*),
+                                       const Request& request) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     Response response;

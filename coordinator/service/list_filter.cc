@@ -32,7 +32,8 @@ absl::StatusOr<v1::AnalysisState> ParseState(const std::string& value) {
       state != v1::ANALYSIS_STATE_UNSPECIFIED) {
     return state;
   }
-  return FilterError(absl::StrCat("state=", value, " is not a state; QUEUED, RUNNING, "
+  return FilterError(absl::StrCat("state=", value,
+                                  " is not a state; QUEUED, RUNNING, "
                                   "INPUT_REQUIRED, SUCCEEDED, FAILED or CANCELLED expected"));
 }
 
@@ -81,7 +82,8 @@ absl::StatusOr<store::ListQuery> ParseListFilter(const std::string& filter) {
     } else if (sides[0] == "since") {
       ASSIGN_OR_RETURN(query.since_ns, ParseSince(sides[1]));
     } else {
-      return FilterError(absl::StrCat("'", sides[0], "' is not known; state, class or since expected"));
+      return FilterError(
+          absl::StrCat("'", sides[0], "' is not known; state, class or since expected"));
     }
   }
   return query;
@@ -95,8 +97,7 @@ absl::StatusOr<uint32_t> CheckPageSize(uint32_t page_size) {
 }
 
 std::string MakePageToken(absl::string_view scope, absl::string_view payload) {
-  const std::string digest =
-      Sha256Hex(absl::StrCat(scope, "\n", payload)).substr(0, kDigestLength);
+  const std::string digest = Sha256Hex(absl::StrCat(scope, "\n", payload)).substr(0, kDigestLength);
   return absl::WebSafeBase64Escape(absl::StrCat(digest, payload));
 }
 

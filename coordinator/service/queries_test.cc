@@ -125,20 +125,22 @@ TEST_F(QueriesTest, AnalysesAreFilteredByStateClassAndTime) {
   EXPECT_EQ(List("state=FAILED")->total(), 0u);
   EXPECT_EQ(List("state=succeeded AND class=launch-overhead")->total(), 1u);
   EXPECT_EQ(List("class=memory-bound")->total(), 0u);
-  const std::string hour_ago = absl::FormatTime(absl::RFC3339_full, absl::Now() - absl::Hours(1),
-                                                absl::UTCTimeZone());
-  const std::string tomorrow = absl::FormatTime(absl::RFC3339_full, absl::Now() + absl::Hours(24),
-                                                absl::UTCTimeZone());
+  const std::string hour_ago =
+      absl::FormatTime(absl::RFC3339_full, absl::Now() - absl::Hours(1), absl::UTCTimeZone());
+  const std::string tomorrow =
+      absl::FormatTime(absl::RFC3339_full, absl::Now() + absl::Hours(24), absl::UTCTimeZone());
   EXPECT_THAT(Ids(*List("since=" + hour_ago)), ElementsAre(id));
   EXPECT_EQ(List("since=" + tomorrow)->total(), 0u);
 }
 
 TEST_F(QueriesTest, AFilterThatIsNoneSaysWhatWouldFit) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"state=DONE", "SUCCEEDED"},        {"class=slow", "memory-bound"},
-      {"since=yesterday", "RFC 3339"},    {"owner=me", "state, class or since"},
-      {"state", "name=value"},            {"state=QUEUED AND state=FAILED", "twice"},
-      {"state=QUEUED AND class", "name=value"}};
+  const std::pair<const char*, const char*> cases[] = {{"state=DONE", "SUCCEEDED"},
+                                                       {"class=slow", "memory-bound"},
+                                                       {"since=yesterday", "RFC 3339"},
+                                                       {"owner=me", "state, class or since"},
+                                                       {"state", "name=value"},
+                                                       {"state=QUEUED AND state=FAILED", "twice"},
+                                                       {"state=QUEUED AND class", "name=value"}};
   for (const auto& [filter, expected] : cases) {
     const auto refused = List(filter);
     EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(expected)));
@@ -187,8 +189,7 @@ TEST_F(QueriesTest, AMetricIsExplainedDownToWhatWasMeasured) {
   ASSERT_GE(by_id.chain_size(), 3);
   EXPECT_EQ(by_id.chain(0).id(), "gpu_busy_share");
   EXPECT_TRUE(by_id.chain(0).provenance().has_derived());
-  EXPECT_EQ(by_id.chain(1).key(),
-            by_id.chain(0).provenance().derived().inputs(0).metric_key());
+  EXPECT_EQ(by_id.chain(1).key(), by_id.chain(0).provenance().derived().inputs(0).metric_key());
   std::vector<std::string> lines = absl::StrSplit(by_id.text(), '\n', absl::SkipEmpty());
   ASSERT_EQ(lines.size(), static_cast<size_t>(by_id.chain_size()));
   EXPECT_THAT(lines[0], HasSubstr("part / window * 100"));
@@ -230,13 +231,13 @@ TEST_F(QueriesTest, ANumberTheSpecialistDoesNotFindAgainIsNamed) {
 TEST_F(QueriesTest, WithoutTheSpecialistMeasuredNumbersCannotBeVerified) {
   RegisterProfiler();
   const std::string id = Finished(Question()).id();
-  Restart();     // nobody is registered any more
+  Restart();  // nobody is registered any more
   ASSERT_OK_AND_ASSIGN(const auto report, Report(id));
   ASSERT_OK_AND_ASSIGN(const auto verified, Verify(id));
   for (int i = 0; i < verified.metrics_size(); ++i) {
     const bool measured = report.report().all_metrics(i).provenance().has_measured();
-    EXPECT_EQ(verified.metrics(i).verdict(), measured ? v1::RECOMPUTE_VERDICT_NO_ARTIFACT
-                                                      : v1::RECOMPUTE_VERDICT_MATCHES);
+    EXPECT_EQ(verified.metrics(i).verdict(),
+              measured ? v1::RECOMPUTE_VERDICT_NO_ARTIFACT : v1::RECOMPUTE_VERDICT_MATCHES);
   }
 }
 

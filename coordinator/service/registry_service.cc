@@ -48,11 +48,11 @@ grpc::ServerUnaryReactor* RegistryService::RegisterSpecialist(
     v1::RegisterSpecialistResponse* response) {
   const std::string caller = RpcServer::CallerOf(*context);
   if (!allowed_callers_.contains(caller)) {
-    return End(context,
-               MakeError(absl::StatusCode::kPermissionDenied, "REGISTRATION_NOT_ALLOWED",
-                         absl::StrCat(caller, ": may not register specialists here; add it to "
-                                              "registry.allowed_callers of the coordinator's "
-                                              "configuration")));
+    return End(context, MakeError(absl::StatusCode::kPermissionDenied, "REGISTRATION_NOT_ALLOWED",
+                                  absl::StrCat(caller,
+                                               ": may not register specialists here; add it to "
+                                               "registry.allowed_callers of the coordinator's "
+                                               "configuration")));
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const bool taken = pool_.Post([this, reactor, caller, request, response] {
@@ -71,9 +71,8 @@ absl::Status RegistryService::Register(const std::string& caller,
   ASSIGN_OR_RETURN(const delegation::Registration registration,
                    registry_.Register(caller, request.description(), request.target()));
   response.set_registration_id(registration.id);
-  *response.mutable_heartbeat_interval() =
-      google::protobuf::util::TimeUtil::NanosecondsToDuration(
-          absl::ToInt64Nanoseconds(registration.heartbeat_interval));
+  *response.mutable_heartbeat_interval() = google::protobuf::util::TimeUtil::NanosecondsToDuration(
+      absl::ToInt64Nanoseconds(registration.heartbeat_interval));
   return absl::OkStatus();
 }
 

@@ -35,7 +35,7 @@ class RegistryService : public v1::RegistryService::CallbackService {
 
   delegation::Registry& registry_;
   const std::set<std::string> allowed_callers_;
-  WorkPool pool_;      // registering calls the specialist back
+  WorkPool pool_;  // registering calls the specialist back
 };
 
 }  // namespace solward::service

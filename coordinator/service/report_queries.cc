@@ -87,11 +87,10 @@ std::string MeasuredText(const v1::Measured& measured) {
   std::string aggregation(
       absl::StripPrefix(v1::Aggregation_Name(measured.aggregation()), "AGGREGATION_"));
   absl::AsciiStrToLower(&aggregation);
-  return absl::StrCat("measured by ", measured.tool(),
-                      measured.tool_version().empty() ? "" : " ", measured.tool_version(), ": ",
-                      absl::StrReplaceAll(aggregation, {{"_", " "}}), " of ", measured.raw_name(),
-                      " over ", measured.samples(), " (", RowsText(measured.rows()),
-                      ") of artifact ", measured.artifact_id());
+  return absl::StrCat("measured by ", measured.tool(), measured.tool_version().empty() ? "" : " ",
+                      measured.tool_version(), ": ", absl::StrReplaceAll(aggregation, {{"_", " "}}),
+                      " of ", measured.raw_name(), " over ", measured.samples(), " (",
+                      RowsText(measured.rows()), ") of artifact ", measured.artifact_id());
 }
 
 std::string DerivedText(const v1::Derived& derived, const MetricCatalogue& catalogue) {
@@ -200,8 +199,8 @@ absl::StatusOr<v1::ExplainMetricResponse> ExplainMetric(const v1::Report& report
     absl::StrAppend(response.mutable_text(), std::string(2 * link.depth, ' '),
                     definition != nullptr ? definition->name_en : link.metric->id(), " = ",
                     ValueText(*link.metric, catalogue), " [", link.metric->key(), "] (",
-                    ScopeText(link.metric->scope()), "): ",
-                    SourceText(link.metric->provenance(), catalogue), "\n");
+                    ScopeText(link.metric->scope()),
+                    "): ", SourceText(link.metric->provenance(), catalogue), "\n");
   }
   return response;
 }

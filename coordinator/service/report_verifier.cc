@@ -30,16 +30,19 @@ v1::RecomputedMetric Verdict(const v1::Metric& metric, v1::RecomputeVerdict verd
 
 v1::RecomputedMetric Compare(const v1::Metric& metric, double value, const std::string& source) {
   v1::RecomputedMetric out = Verdict(
-      metric, Same(metric.value(), value) ? v1::RECOMPUTE_VERDICT_MATCHES
-                                          : v1::RECOMPUTE_VERDICT_DIFFERS, source);
+      metric,
+      Same(metric.value(), value) ? v1::RECOMPUTE_VERDICT_MATCHES : v1::RECOMPUTE_VERDICT_DIFFERS,
+      source);
   out.set_value(value);
   return out;
 }
 
 std::optional<double> PeakColumn(const GpuPeak& row, const std::string& column) {
   const std::map<std::string, std::optional<double>> columns = {
-      {"fp64", row.fp64},          {"fp64_tc", row.fp64_tc},
-      {"fp32", row.fp32},          {"boost_mhz", row.boost_hz},
+      {"fp64", row.fp64},
+      {"fp64_tc", row.fp64_tc},
+      {"fp32", row.fp32},
+      {"boost_mhz", row.boost_hz},
       {"tensor_mhz", row.tensor_hz},
       {"dram_gb_per_s", row.dram_bytes_per_second},
       {"nvlink_gb_per_s", row.nvlink_bytes_per_second}};
@@ -102,10 +105,14 @@ class Verifier {
  private:
   v1::RecomputedMetric Local(const v1::Metric& metric) const {
     switch (metric.provenance().source_case()) {
-      case v1::Provenance::kDerived: return Derived(metric);
-      case v1::Provenance::kGiven: return Given(metric);
-      case v1::Provenance::kReference: return Reference(metric);
-      default: break;
+      case v1::Provenance::kDerived:
+        return Derived(metric);
+      case v1::Provenance::kGiven:
+        return Given(metric);
+      case v1::Provenance::kReference:
+        return Reference(metric);
+      default:
+        break;
     }
     return Verdict(metric, v1::RECOMPUTE_VERDICT_NOT_FOUND, "it has no provenance");
   }
@@ -128,7 +135,8 @@ class Verifier {
     }
     const absl::StatusOr<double> value = EvaluateFormula(formula->expression, inputs);
     if (!value.ok()) {
-      return Verdict(metric, v1::RECOMPUTE_VERDICT_NOT_FOUND, std::string(value.status().message()));
+      return Verdict(metric, v1::RECOMPUTE_VERDICT_NOT_FOUND,
+                     std::string(value.status().message()));
     }
     return Compare(metric, *value, absl::StrCat("formula ", formula->id));
   }
@@ -178,11 +186,10 @@ class Verifier {
       for (size_t i = first; i < end; ++i) {
         // emplace: what the specialist answered stays.
         verdicts_.emplace(metrics[i]->key(),
-                          response.ok()
-                              ? Verdict(*metrics[i], v1::RECOMPUTE_VERDICT_NOT_FOUND,
-                                        "the specialist gave no verdict")
-                              : Verdict(*metrics[i], v1::RECOMPUTE_VERDICT_NO_ARTIFACT,
-                                        std::string(response.status().message())));
+                          response.ok() ? Verdict(*metrics[i], v1::RECOMPUTE_VERDICT_NOT_FOUND,
+                                                  "the specialist gave no verdict")
+                                        : Verdict(*metrics[i], v1::RECOMPUTE_VERDICT_NO_ARTIFACT,
+                                                  std::string(response.status().message())));
       }
     }
   }
@@ -193,8 +200,10 @@ class Verifier {
       const v1::RecomputedMetric& verdict = verdicts_.at(metric.key());
       *response.add_metrics() = verdict;
       const bool matches = verdict.verdict() == v1::RECOMPUTE_VERDICT_MATCHES;
-      if (matches) response.set_matching(response.matching() + 1);
-      else response.set_not_matching(response.not_matching() + 1);
+      if (matches)
+        response.set_matching(response.matching() + 1);
+      else
+        response.set_not_matching(response.not_matching() + 1);
     }
     return response;
   }

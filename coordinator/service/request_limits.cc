@@ -139,9 +139,8 @@ absl::Status CheckAnswerSizes(const v1::AnswerQuestionsRequest& request) {
 }
 
 absl::Status CheckKey(const std::string& key) {
-  const bool printable = std::all_of(key.begin(), key.end(), [](unsigned char c) {
-    return absl::ascii_isgraph(c) || c == ' ';
-  });
+  const bool printable = std::all_of(
+      key.begin(), key.end(), [](unsigned char c) { return absl::ascii_isgraph(c) || c == ' '; });
   if (key.size() <= kMaxKey && printable) return absl::OkStatus();
   return MakeBadRequest(
       "KEY_INVALID", "key: at most 128 printable ASCII characters expected",
@@ -152,7 +151,8 @@ absl::Status CheckKey(const std::string& key) {
 absl::Status CheckCaptureHeader(const v1::PutCaptureHeader& header) {
   std::vector<FieldViolation> violations;
   if (header.label().size() > 255 || absl::StrContains(header.label(), '/')) {
-    violations.push_back({"header.label", "a file name of at most 255 bytes, not a path, expected"});
+    violations.push_back(
+        {"header.label", "a file name of at most 255 bytes, not a path, expected"});
   }
   if (header.size() > kMaxCaptureBytes) {
     violations.push_back({"header.size", absl::StrCat("at most ", kMaxCaptureBytes,
@@ -160,11 +160,12 @@ absl::Status CheckCaptureHeader(const v1::PutCaptureHeader& header) {
   }
   const std::string& digest = header.sha256();
   const bool hex = digest.size() == 64 && std::all_of(digest.begin(), digest.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-  });
+                     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+                   });
   if (!hex) violations.push_back({"header.sha256", "64 lower-case hex digits expected"});
   if (violations.empty()) return absl::OkStatus();
-  return MakeBadRequest("CAPTURE_HEADER_INVALID", "the capture's header cannot be used", violations);
+  return MakeBadRequest("CAPTURE_HEADER_INVALID", "the capture's header cannot be used",
+                        violations);
 }
 
 }  // namespace solward::service

@@ -58,7 +58,8 @@ void WatchReactor::Pump() {
     if (hub_.closed()) {
       return End(MakeError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN",
                            absl::StrCat("the coordinator is shutting down; watch again after "
-                                        "sequence ", cursor_)));
+                                        "sequence ",
+                                        cursor_)));
     }
     if (Sleep()) return;
   }
@@ -108,7 +109,7 @@ void WatchReactor::OnCancel() {
   {
     absl::MutexLock lock(&mutex_);
     cancelled_ = true;
-    if (busy_) return;     // who is busy ends the stream
+    if (busy_) return;  // who is busy ends the stream
     busy_ = true;
   }
   End(absl::CancelledError("the client has gone"));

@@ -43,7 +43,7 @@ class WatchReactor : public grpc::ServerWriteReactor<v1::WatchAnalysisResponse>,
   void PostPump();
   // Sends the next event, ends the stream, or waits for a wake.
   void Pump();
-  absl::StatusOr<bool> ReadMore();   // false: the last event was sent
+  absl::StatusOr<bool> ReadMore();  // false: the last event was sent
   void WriteFront();
   bool Cancelled();
   void End(const absl::Status& status);
@@ -62,9 +62,9 @@ class WatchReactor : public grpc::ServerWriteReactor<v1::WatchAnalysisResponse>,
   absl::Mutex mutex_;
   // A pump or a write is under way; first whoever is to call Start or Refuse.
   bool busy_ ABSL_GUARDED_BY(mutex_) = true;
-  bool again_ ABSL_GUARDED_BY(mutex_) = false;      // woken while busy
+  bool again_ ABSL_GUARDED_BY(mutex_) = false;  // woken while busy
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // Finish was called
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
   std::shared_ptr<WatchReactor> keep_;
 };
 

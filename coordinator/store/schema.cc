@@ -42,8 +42,8 @@ CREATE TABLE documents(
 };
 
 absl::StatusOr<int64_t> ReadVersion(Connection& connection) {
-  RETURN_IF_ERROR(connection.Execute(
-      "CREATE TABLE IF NOT EXISTS schema_version(version INTEGER NOT NULL)"));
+  RETURN_IF_ERROR(
+      connection.Execute("CREATE TABLE IF NOT EXISTS schema_version(version INTEGER NOT NULL)"));
   ASSIGN_OR_RETURN(auto statement, connection.Prepare("SELECT max(version) FROM schema_version"));
   ASSIGN_OR_RETURN(const bool row, statement->Step());
   return row ? statement->Int(0) : 0;

@@ -32,9 +32,9 @@ absl::Status StoreError(int code, absl::string_view detail, const std::string& p
                                     "); move the file away or restore a copy of it"));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return MakeError(absl::StatusCode::kUnavailable, "STORE_BUSY",
-                       absl::StrCat(path, ": the store is locked by another process (", detail,
-                                    "); try again"));
+      return MakeError(
+          absl::StatusCode::kUnavailable, "STORE_BUSY",
+          absl::StrCat(path, ": the store is locked by another process (", detail, "); try again"));
     case SQLITE_CANTOPEN:
       return MakeError(absl::StatusCode::kFailedPrecondition, "STORE_CANNOT_OPEN",
                        absl::StrCat(path, ": the store cannot be opened (", detail,
@@ -98,16 +98,17 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   }
   close(fd);
   sqlite3* db = nullptr;
-  const int rc = sqlite3_open_v2(path.c_str(), &db,
-                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int rc =
+      sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   auto connection = std::unique_ptr<Connection>(new Connection(db, path));
   if (rc != SQLITE_OK) {
     return StoreError(rc, db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(rc), path);
   }
   sqlite3_extended_result_codes(db, 1);
   sqlite3_busy_timeout(db, 5000);
-  RETURN_IF_ERROR(connection->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
-                                      "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;"));
+  RETURN_IF_ERROR(
+      connection->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; "
+                          "PRAGMA foreign_keys=ON; PRAGMA trusted_schema=OFF;"));
   return connection;
 }
 

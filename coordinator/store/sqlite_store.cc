@@ -22,15 +22,17 @@ absl::StatusOr<Message> Parse(const std::string& bytes, absl::string_view what) 
   Message message;
   if (!message.ParseFromString(bytes)) {
     return MakeError(absl::StatusCode::kDataLoss, "STORE_CORRUPT",
-                     absl::StrCat(what, ": the stored record cannot be read; restore the store "
-                                        "from a copy"));
+                     absl::StrCat(what,
+                                  ": the stored record cannot be read; restore the store "
+                                  "from a copy"));
   }
   return message;
 }
 
 absl::Status NotFound(const std::string& analysis_id) {
   return MakeError(absl::StatusCode::kNotFound, "ANALYSIS_NOT_FOUND",
-                   absl::StrCat("analysis '", analysis_id, "': not known; list the analyses to "
+                   absl::StrCat("analysis '", analysis_id,
+                                "': not known; list the analyses to "
                                 "see which ids exist"));
 }
 
@@ -98,8 +100,10 @@ struct Where {
   void Bind(Statement& statement) const {
     int index = 1;
     for (const auto& value : values) {
-      if (const auto* number = std::get_if<int64_t>(&value)) statement.Bind(index, *number);
-      else statement.BindText(index, std::get<std::string>(value));
+      if (const auto* number = std::get_if<int64_t>(&value))
+        statement.Bind(index, *number);
+      else
+        statement.BindText(index, std::get<std::string>(value));
       ++index;
     }
   }
@@ -209,7 +213,8 @@ absl::StatusOr<Appended> SqliteStore::Append(
                                                    "primary_class=CASE WHEN ?<0 THEN primary_class "
                                                    "ELSE ? END WHERE id=?"));
     const std::string record = analysis.SerializeAsString();
-    const int64_t classified = transition.primary_class.has_value() ? *transition.primary_class : -1;
+    const int64_t classified =
+        transition.primary_class.has_value() ? *transition.primary_class : -1;
     RETURN_IF_ERROR(change->Bind(1, analysis.state())
                         .BindBlob(2, record)
                         .Bind(3, classified)
@@ -230,8 +235,8 @@ absl::StatusOr<ListResult> SqliteStore::List(const ListQuery& query) {
   ListResult result;
   Where where = MatchesOf(query);
   {
-    ASSIGN_OR_RETURN(auto count,
-                     reader_->Prepare(absl::StrCat("SELECT count(*) FROM analyses WHERE ", where.sql)));
+    ASSIGN_OR_RETURN(auto count, reader_->Prepare(absl::StrCat(
+                                     "SELECT count(*) FROM analyses WHERE ", where.sql)));
     where.Bind(*count);
     RETURN_IF_ERROR(count->Step().status());
     result.total = static_cast<uint64_t>(count->Int(0));
@@ -241,10 +246,9 @@ absl::StatusOr<ListResult> SqliteStore::List(const ListQuery& query) {
     where.values.emplace_back(query.after->submit_time_ns);
     where.values.emplace_back(query.after->id);
   }
-  ASSIGN_OR_RETURN(auto select,
-                   reader_->Prepare(absl::StrCat(
-                       "SELECT record, submit_time_ns, id FROM analyses WHERE ", where.sql,
-                       " ORDER BY submit_time_ns DESC, id DESC LIMIT ?")));
+  ASSIGN_OR_RETURN(auto select, reader_->Prepare(absl::StrCat(
+                                    "SELECT record, submit_time_ns, id FROM analyses WHERE ",
+                                    where.sql, " ORDER BY submit_time_ns DESC, id DESC LIMIT ?")));
   where.Bind(*select);
   // One more than asked for: whether there is a next page.
   select->Bind(static_cast<int>(where.values.size()) + 1, int64_t{query.limit} + 1);
@@ -310,17 +314,28 @@ absl::StatusOr<std::optional<std::string>> SqliteStore::Read(const std::string& 
 
 const char* DocumentName(Document document) {
   switch (document) {
-    case Document::kAnswers: return "answers";
-    case Document::kUnderstanding: return "understanding";
-    case Document::kPlan: return "plan";
-    case Document::kEvidence: return "evidence";
-    case Document::kSecondWaveEvidence: return "second_wave_evidence";
-    case Document::kMeasurement: return "measurement";
-    case Document::kClassification: return "classification";
-    case Document::kReport: return "report";
-    case Document::kReportMarkdownEnglish: return "report.en.md";
-    case Document::kReportMarkdownFrench: return "report.fr.md";
-    case Document::kReportJson: return "report.json";
+    case Document::kAnswers:
+      return "answers";
+    case Document::kUnderstanding:
+      return "understanding";
+    case Document::kPlan:
+      return "plan";
+    case Document::kEvidence:
+      return "evidence";
+    case Document::kSecondWaveEvidence:
+      return "second_wave_evidence";
+    case Document::kMeasurement:
+      return "measurement";
+    case Document::kClassification:
+      return "classification";
+    case Document::kReport:
+      return "report";
+    case Document::kReportMarkdownEnglish:
+      return "report.en.md";
+    case Document::kReportMarkdownFrench:
+      return "report.fr.md";
+    case Document::kReportJson:
+      return "report.json";
   }
   return "unknown";
 }

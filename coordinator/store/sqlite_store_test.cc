@@ -128,8 +128,8 @@ TEST_F(SqliteStoreTest, EventsAreNumberedWithoutGapsAndCarryTheStateTheyLeadTo) 
     ASSERT_THAT(store_->Append("a1", Message(text), NoChange), IsOk());
     ASSERT_THAT(store_->Append("a2", Message(text), NoChange), IsOk());
   }
-  ASSERT_OK_AND_ASSIGN(const Appended end,
-                       store_->Append("a1", Message("three"), ToState(v1::ANALYSIS_STATE_SUCCEEDED)));
+  ASSERT_OK_AND_ASSIGN(const Appended end, store_->Append("a1", Message("three"),
+                                                          ToState(v1::ANALYSIS_STATE_SUCCEEDED)));
   EXPECT_EQ(end.event.sequence(), 4u);
   EXPECT_EQ(end.event.state(), v1::ANALYSIS_STATE_SUCCEEDED);
   EXPECT_TRUE(end.analysis.has_end_time());
@@ -144,10 +144,11 @@ TEST_F(SqliteStoreTest, ARefusedUpdateLeavesNothingBehind) {
   Add("a1");
   Transition t = Message("refused");
   t.documents.emplace_back(Document::kPlan, "plan");
-  EXPECT_THAT(store_->Append("a1", t, [](v1::Analysis& a) {
-                a.set_state(v1::ANALYSIS_STATE_FAILED);
-                return absl::AbortedError("no");
-              }),
+  EXPECT_THAT(store_->Append("a1", t,
+                             [](v1::Analysis& a) {
+                               a.set_state(v1::ANALYSIS_STATE_FAILED);
+                               return absl::AbortedError("no");
+                             }),
               StatusIs(absl::StatusCode::kAborted, "no"));
   EXPECT_EQ(store_->Get("a1")->state(), v1::ANALYSIS_STATE_QUEUED);
   EXPECT_EQ(store_->EventsAfter("a1", 0, 10)->size(), 1u);
@@ -209,8 +210,8 @@ TEST_F(SqliteStoreTest, ListIsNewestFirstInPages) {
     if (!page.next.has_value()) break;
     query.after = page.next;
   }
-  EXPECT_THAT(pages, ElementsAre(ElementsAre("a5", "a4"), ElementsAre("a3", "a2"),
-                                 ElementsAre("a1")));
+  EXPECT_THAT(pages,
+              ElementsAre(ElementsAre("a5", "a4"), ElementsAre("a3", "a2"), ElementsAre("a1")));
 }
 
 TEST_F(SqliteStoreTest, ListFiltersByCallerStateClassAndTime) {
@@ -230,7 +231,8 @@ TEST_F(SqliteStoreTest, ListFiltersByCallerStateClassAndTime) {
   EXPECT_THAT(Ids({.primary_class = v1::BOTTLENECK_CLASS_MEMORY_BOUND}), ElementsAre("a3"));
   EXPECT_THAT(Ids({.primary_class = v1::BOTTLENECK_CLASS_HOST_BOUND}), IsEmpty());
   ASSERT_OK_AND_ASSIGN(const v1::Analysis second, store_->Get("a2"));
-  const int64_t since = second.submit_time().seconds() * 1'000'000'000 + second.submit_time().nanos();
+  const int64_t since =
+      second.submit_time().seconds() * 1'000'000'000 + second.submit_time().nanos();
   EXPECT_THAT(Ids({.since_ns = since}), ElementsAre("a3", "a2"));
 }
 
@@ -238,7 +240,8 @@ TEST_F(SqliteStoreTest, UnfinishedAreThoseQueuedOrRunningOldestFirst) {
   for (const char* id : {"a1", "a2", "a3", "a4"}) Add(id);
   ASSERT_THAT(store_->Append("a1", Message(""), ToState(v1::ANALYSIS_STATE_RUNNING)), IsOk());
   ASSERT_THAT(store_->Append("a2", Message(""), ToState(v1::ANALYSIS_STATE_CANCELLED)), IsOk());
-  ASSERT_THAT(store_->Append("a3", Message(""), ToState(v1::ANALYSIS_STATE_INPUT_REQUIRED)), IsOk());
+  ASSERT_THAT(store_->Append("a3", Message(""), ToState(v1::ANALYSIS_STATE_INPUT_REQUIRED)),
+              IsOk());
   EXPECT_THAT(*store_->Unfinished(), ElementsAre("a1", "a4"));
 }
 
@@ -322,9 +325,9 @@ TEST_F(SqliteStoreTest, ANewerSchemaIsRefused) {
   store_.reset();
   {
     ASSERT_OK_AND_ASSIGN(auto db, Connection::Open(path_));
-    ASSERT_THAT(db->Execute(absl::StrCat("INSERT INTO schema_version VALUES(",
-                                         SchemaVersion() + 1, ")")),
-                IsOk());
+    ASSERT_THAT(
+        db->Execute(absl::StrCat("INSERT INTO schema_version VALUES(", SchemaVersion() + 1, ")")),
+        IsOk());
   }
   const auto opened = OpenSqliteStore(path_);
   EXPECT_THAT(opened.status(), StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -352,8 +355,8 @@ TEST_F(SqliteStoreTest, AFullDiskIsNamedAndChangesNothing) {
 
 TEST_F(SqliteStoreTest, AFolderThatIsMissingIsNamed) {
   const auto opened = OpenSqliteStore(folder_ + "/no/such/store.db");
-  EXPECT_THAT(opened.status(), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                        HasSubstr("folder must exist")));
+  EXPECT_THAT(opened.status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("folder must exist")));
 }
 
 TEST_F(SqliteStoreTest, AStoreThatCannotBeWrittenIsNamed) {

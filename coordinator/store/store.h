@@ -23,14 +23,14 @@ namespace solward::store {
 
 // Serialized message or text kept beside an analysis.
 enum class Document {
-  kAnswers,               // v1::AnswerQuestionsRequest: every answer so far, in order
-  kUnderstanding,         // v1::Understanding
-  kPlan,                  // v1::Plan
-  kEvidence,              // v1::Evidence of the first wave
-  kSecondWaveEvidence,    // v1::Evidence of the second wave
-  kMeasurement,           // v1::Measurement
-  kClassification,        // v1::Classification
-  kReport,                // v1::Report
+  kAnswers,             // v1::AnswerQuestionsRequest: every answer so far, in order
+  kUnderstanding,       // v1::Understanding
+  kPlan,                // v1::Plan
+  kEvidence,            // v1::Evidence of the first wave
+  kSecondWaveEvidence,  // v1::Evidence of the second wave
+  kMeasurement,         // v1::Measurement
+  kClassification,      // v1::Classification
+  kReport,              // v1::Report
   // Its renderings, kept so that they are served byte for byte by any version.
   kReportMarkdownEnglish,
   kReportMarkdownFrench,
@@ -70,18 +70,18 @@ struct ListPosition {
 };
 
 struct ListQuery {
-  std::optional<std::string> caller;              // nullopt: of every caller
-  std::vector<v1::AnalysisState> states;          // empty: any
+  std::optional<std::string> caller;      // nullopt: of every caller
+  std::vector<v1::AnalysisState> states;  // empty: any
   std::optional<v1::BottleneckClass> primary_class;
-  std::optional<int64_t> since_ns;                // submitted at or after, ns since 1970
+  std::optional<int64_t> since_ns;  // submitted at or after, ns since 1970
   std::optional<ListPosition> after;
   uint32_t limit = 50;
 };
 
 struct ListResult {
   std::vector<v1::Analysis> analyses;
-  std::optional<ListPosition> next;               // nullopt: this was the last page
-  uint64_t total = 0;                             // over all pages
+  std::optional<ListPosition> next;  // nullopt: this was the last page
+  uint64_t total = 0;                // over all pages
 };
 
 // Thread-safe. Errors: RESOURCE_EXHAUSTED (STORE_FULL), FAILED_PRECONDITION
@@ -116,8 +116,9 @@ class Store {
   virtual absl::StatusOr<std::vector<std::string>> Unfinished() = 0;
 
   // Events with a greater sequence number, in order, at most `limit`.
-  virtual absl::StatusOr<std::vector<v1::AnalysisEvent>> EventsAfter(
-      const std::string& analysis_id, uint64_t after_sequence, uint32_t limit) = 0;
+  virtual absl::StatusOr<std::vector<v1::AnalysisEvent>> EventsAfter(const std::string& analysis_id,
+                                                                     uint64_t after_sequence,
+                                                                     uint32_t limit) = 0;
 
   // nullopt when the analysis has none (yet).
   virtual absl::StatusOr<std::optional<std::string>> Read(const std::string& analysis_id,

@@ -17,8 +17,7 @@ namespace solward::workflow {
 // (CANCELLED) and deadlines end the stage itself.
 absl::StatusOr<v1::Evidence> Profile(
     const std::vector<v1::PlannedDelegation>& delegations, delegation::Dispatcher& dispatcher,
-    const std::function<void(const v1::DelegationProgressed&)>& on_progress,
-    std::stop_token stop);
+    const std::function<void(const v1::DelegationProgressed&)>& on_progress, std::stop_token stop);
 
 }  // namespace solward::workflow
 
