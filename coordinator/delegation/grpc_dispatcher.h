@@ -17,8 +17,9 @@ namespace solward::delegation {
 
 struct DispatcherOptions {
   // How long a first-wave delegation waits for its specialist to register: both
-  // may just have been started. A second wave asks only whom it finds.
-  absl::Duration wait_for_specialist = absl::Seconds(5);
+  // may just have been started, or the coordinator again, and then a specialist
+  // comes back with its next heartbeat. A second wave asks only whom it finds.
+  absl::Duration wait_for_specialist = absl::Seconds(10);
   // Deadline of a delegation without a time budget of its own.
   absl::Duration deadline = absl::Minutes(30);
   // Added to a time budget: the specialist ends in time by itself.

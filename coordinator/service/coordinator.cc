@@ -72,15 +72,30 @@ class StateLock {
   const int fd_;
 };
 
+// Whoever owns a folder can put another socket in the place of ours.
+absl::Status CheckOwner(const std::string& folder) {
+  struct stat info {};
+  if (stat(folder.c_str(), &info) != 0) return absl::OkStatus();
+  if (info.st_uid == geteuid() || info.st_uid == 0) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kFailedPrecondition, "SOCKET_FOLDER_FOREIGN",
+                   absl::StrCat(folder, ": belongs to uid ", info.st_uid,
+                                ", who could replace a socket in it; expected a folder of this "
+                                "user or root, choose another with --listen"));
+}
+
 // Folders of the Unix sockets. Root's are open to all: the socket's own mode decides.
 absl::Status MakeSocketFolders(const std::vector<std::string>& listen) {
   for (const std::string& address : listen) {
     absl::string_view path = address;
     if (!absl::ConsumePrefix(&path, "unix:")) continue;
-    const std::string folder = fs::path(std::string(path)).parent_path().string();
+    const fs::path folder = fs::path(std::string(path)).parent_path();
+    if (folder.empty()) continue;
+    RETURN_IF_ERROR(CheckOwner(folder.parent_path().string()));
     std::error_code error;
-    if (folder.empty() || fs::is_directory(folder, error)) continue;
-    RETURN_IF_ERROR(MakeFolder(folder, geteuid() == 0 ? 0755 : 0700));
+    if (!fs::is_directory(folder, error)) {
+      RETURN_IF_ERROR(MakeFolder(folder.string(), geteuid() == 0 ? 0755 : 0700));
+    }
+    RETURN_IF_ERROR(CheckOwner(folder.string()));
   }
   return absl::OkStatus();
 }

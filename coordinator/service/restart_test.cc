@@ -1,12 +1,9 @@
 // What survives the end of the coordinator's process.
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "coordinator/service/coordinator_fixture.h"
-#include "coordinator/store/sqlite_store.h"
 
 namespace solward::service {
 namespace {
@@ -97,6 +94,16 @@ TEST_F(RestartTest, ADamagedStoreIsSaidAtTheStart) {
   std::ofstream(config_.state_dir + "/coordinator.db", std::ios::trunc) << std::string(9000, 'x');
   EXPECT_THAT(Coordinator::Start(config_).status(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("coordinator.db")));
+}
+
+TEST_F(RestartTest, ASocketFolderOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
+  coordinator_.reset();
+  const std::string foreign = folder_ + "/foreign";
+  ASSERT_TRUE(std::filesystem::create_directory(foreign));
+  ASSERT_EQ(chown(foreign.c_str(), 12345, 12345), 0);
+  config_.server.listen = {"unix:" + foreign + "/c.sock"};
+  EXPECT_EQ(ErrorReason(Coordinator::Start(config_).status()), "SOCKET_FOLDER_FOREIGN");
 }
 
 TEST_F(RestartTest, AnAddressBeyondThisMachineNeedsTls) {
