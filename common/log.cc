@@ -21,10 +21,14 @@ spdlog::logger& Logger() {
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -34,9 +38,11 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 void Log(LogLevel level, absl::string_view text, LogFields fields) {
   std::string line(text);
   for (const auto& [key, value] : fields) {
-    const bool quote = value.empty() || absl::StrContains(value, ' ') || absl::StrContains(value, '"');
-    absl::StrAppend(&line, " ", key, "=",
-                    quote ? absl::StrCat("\"", absl::StrReplaceAll(value, {{"\"", "'"}}), "\"") : value);
+    const bool quote =
+        value.empty() || absl::StrContains(value, ' ') || absl::StrContains(value, '"');
+    absl::StrAppend(
+        &line, " ", key, "=",
+        quote ? absl::StrCat("\"", absl::StrReplaceAll(value, {{"\"", "'"}}), "\"") : value);
   }
   Logger().log(ToSpdlog(level), absl::StrReplaceAll(line, {{"\n", "\\n"}}));
 }
@@ -44,11 +50,16 @@ void Log(LogLevel level, absl::string_view text, LogFields fields) {
 void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }
 
 bool ParseLogLevel(absl::string_view text, LogLevel& level) {
-  if (text == "debug") level = LogLevel::kDebug;
-  else if (text == "info") level = LogLevel::kInfo;
-  else if (text == "warning") level = LogLevel::kWarning;
-  else if (text == "error") level = LogLevel::kError;
-  else return false;
+  if (text == "debug")
+    level = LogLevel::kDebug;
+  else if (text == "info")
+    level = LogLevel::kInfo;
+  else if (text == "warning")
+    level = LogLevel::kWarning;
+  else if (text == "error")
+    level = LogLevel::kError;
+  else
+    return false;
   return true;
 }
 

@@ -40,9 +40,9 @@ MATCHER_P(IsOkAndHolds, matcher, "") {
 
 }  // namespace solward::testing
 
-#define ASSERT_OK_AND_ASSIGN_IMPL_(result, lhs, expr)              \
-  auto result = (expr);                                            \
-  ASSERT_TRUE(result.ok()) << result.status().ToString();          \
+#define ASSERT_OK_AND_ASSIGN_IMPL_(result, lhs, expr)     \
+  auto result = (expr);                                   \
+  ASSERT_TRUE(result.ok()) << result.status().ToString(); \
   lhs = *std::move(result)
 #define ASSERT_OK_AND_ASSIGN(lhs, expr) \
   ASSERT_OK_AND_ASSIGN_IMPL_(SOLWARD_CONCAT_(solward_result_, __LINE__), lhs, expr)

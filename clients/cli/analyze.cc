@@ -57,8 +57,7 @@ absl::StatusOr<bool> AskPerson(Connection& connection, const v1::Analysis& analy
     if (!std::getline(std::cin, line)) return false;
     v1::Answer* answer = request.add_answers();
     answer->set_question_id(question.id());
-    const std::pair<std::string, std::string> parts =
-        absl::StrSplit(line, absl::MaxSplits('=', 1));
+    const std::pair<std::string, std::string> parts = absl::StrSplit(line, absl::MaxSplits('=', 1));
     const bool named = line.find('=') != std::string::npos &&
                        absl::c_linear_search(question.accepts(), parts.first);
     if (line.empty() || line == "skip") {
@@ -71,8 +70,7 @@ absl::StatusOr<bool> AskPerson(Connection& connection, const v1::Analysis& analy
       answer->set_value(line);
     }
   }
-  RETURN_IF_ERROR(
-      connection.Call(&v1::AnalysisService::Stub::AnswerQuestions, request).status());
+  RETURN_IF_ERROR(connection.Call(&v1::AnalysisService::Stub::AnswerQuestions, request).status());
   return true;
 }
 
@@ -82,8 +80,9 @@ absl::Status InputRequired(const v1::Analysis& analysis, bool lost, Language lan
     absl::StrAppend(&text, DescribeQuestion(question, language), "\n");
   }
   if (lost) {
-    absl::StrAppend(&text, "Give it with --context (for example --context flops_per_call=68.72GFLOP) "
-                           "or leave the metric out with --metrics, and run the command again.");
+    absl::StrAppend(&text,
+                    "Give it with --context (for example --context flops_per_call=68.72GFLOP) "
+                    "or leave the metric out with --metrics, and run the command again.");
   } else {
     absl::StrAppend(&text, "Answer with: solward answer ", analysis.id(), " ",
                     analysis.questions_size() > 0 ? analysis.questions(0).id() : "QUESTION",
@@ -103,8 +102,7 @@ absl::Status EndStatus(const v1::Analysis& analysis) {
 }
 
 // Watches, asks and answers until the analysis has ended.
-absl::Status RunToEnd(Connection& connection, v1::Analysis analysis, bool lost,
-                      Language language) {
+absl::Status RunToEnd(Connection& connection, v1::Analysis analysis, bool lost, Language language) {
   ProgressLine progress;
   uint64_t seen = 0;
   while (true) {

@@ -22,10 +22,14 @@ using Stub = v1::AnalysisService::Stub;
 
 std::string CancelWords(v1::CancelOutcome outcome) {
   switch (outcome) {
-    case v1::CANCEL_OUTCOME_CANCELLED: return "cancelled";
-    case v1::CANCEL_OUTCOME_ALREADY_ENDED: return "had already ended";
-    case v1::CANCEL_OUTCOME_ALREADY_CANCELLED: return "was already cancelled";
-    default: return "unknown outcome";
+    case v1::CANCEL_OUTCOME_CANCELLED:
+      return "cancelled";
+    case v1::CANCEL_OUTCOME_ALREADY_ENDED:
+      return "had already ended";
+    case v1::CANCEL_OUTCOME_ALREADY_CANCELLED:
+      return "was already cancelled";
+    default:
+      return "unknown outcome";
   }
 }
 
@@ -37,21 +41,25 @@ int ExitCodeOf(const absl::Status& status) {
   if (ErrorReason(status) == "NOT_VERIFIED") return kExitNotVerified;
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kAlreadyExists: return kExitUsage;
-    case absl::StatusCode::kUnavailable: return kExitUnreachable;
-    case absl::StatusCode::kCancelled: return kExitCancelled;
-    case absl::StatusCode::kNotFound: return kExitNotFound;
-    default: return kExitFailed;
+    case absl::StatusCode::kAlreadyExists:
+      return kExitUsage;
+    case absl::StatusCode::kUnavailable:
+      return kExitUnreachable;
+    case absl::StatusCode::kCancelled:
+      return kExitCancelled;
+    case absl::StatusCode::kNotFound:
+      return kExitNotFound;
+    default:
+      return kExitFailed;
   }
 }
 
 absl::Status Watch(Connection& connection, const std::string& id, uint64_t after) {
-  return connection.Watch(id, after, /*stop_at_questions=*/false,
-                          [](const v1::AnalysisEvent& event) {
-                            std::cout << absl::StreamFormat("%4d %s\n", event.sequence(),
-                                                            DescribeEvent(event))
-                                      << std::flush;
-                          });
+  return connection.Watch(
+      id, after, /*stop_at_questions=*/false, [](const v1::AnalysisEvent& event) {
+        std::cout << absl::StreamFormat("%4d %s\n", event.sequence(), DescribeEvent(event))
+                  << std::flush;
+      });
 }
 
 absl::Status List(Connection& connection, const std::string& filter, uint32_t limit) {
@@ -94,8 +102,7 @@ absl::Status PrintReport(Connection& connection, const std::string& id,
   ASSIGN_OR_RETURN(const Language language, ParseLanguage(output.language));
   v1::GetReportRequest request;
   request.set_analysis_id(id);
-  request.set_format(output.format == "json" ? v1::REPORT_FORMAT_JSON
-                                             : v1::REPORT_FORMAT_MARKDOWN);
+  request.set_format(output.format == "json" ? v1::REPORT_FORMAT_JSON : v1::REPORT_FORMAT_MARKDOWN);
   request.set_language(language == Language::kFrench ? v1::REPORT_LANGUAGE_FRENCH
                                                      : v1::REPORT_LANGUAGE_ENGLISH);
   ASSIGN_OR_RETURN(auto response, connection.Call(&Stub::GetReport, request));
@@ -175,8 +182,7 @@ absl::Status Kernels(Connection& connection, const std::string& id, uint32_t lim
   for (const v1::KernelSummary& kernel : response.kernels()) {
     rows.push_back({FormatQuantity(static_cast<double>(kernel.total_time_ns()), "ns", true, 2,
                                    Language::kEnglish),
-                    absl::StrCat(kernel.launches()), absl::StrCat(kernel.device()),
-                    kernel.name()});
+                    absl::StrCat(kernel.launches()), absl::StrCat(kernel.device()), kernel.name()});
   }
   std::string out = Table(rows);
   if (rows.size() - 1 < response.total()) {
@@ -220,7 +226,8 @@ absl::Status Metrics(const std::string& language) {
                     metric.definition});
   }
   for (const MetricGroup& group : BuiltInCatalogue().groups()) {
-    rows.push_back({group.id, "", "", absl::StrCat("group: ", absl::StrJoin(group.metric_ids, ", "))});
+    rows.push_back(
+        {group.id, "", "", absl::StrCat("group: ", absl::StrJoin(group.metric_ids, ", "))});
   }
   return WriteText(Table(rows), "");
 }

@@ -20,9 +20,9 @@ struct GlobalOptions {
 };
 
 struct OutputOptions {
-  std::string language = "en";   // en, fr
-  std::string format = "md";     // md, json
-  std::string path;              // empty: stdout
+  std::string language = "en";  // en, fr
+  std::string format = "md";    // md, json
+  std::string path;             // empty: stdout
 };
 
 struct AnalyzeCommand {
@@ -31,7 +31,7 @@ struct AnalyzeCommand {
   bool plan_only = false;
   bool detach = false;
   bool local = false;
-  std::string state_folder;      // with local
+  std::string state_folder;  // with local
 };
 
 absl::Status Analyze(const GlobalOptions& global, const AnalyzeCommand& command);

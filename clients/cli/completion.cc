@@ -50,12 +50,13 @@ complete -F _solward solward
 }
 
 std::string Fish() {
-  return absl::StrCat("complete -c solward -n __fish_use_subcommand -f -a '", kCommands,
-                      "'\ncomplete -c solward -n '__fish_seen_subcommand_from analyze' -l capture -r\n"
-                      "complete -c solward -n '__fish_seen_subcommand_from analyze' -l metrics -x -a '",
-                      MetricIds(),
-                      "'\ncomplete -c solward -l lang -x -a 'en fr'\n"
-                      "complete -c solward -l format -x -a 'md json'\n");
+  return absl::StrCat(
+      "complete -c solward -n __fish_use_subcommand -f -a '", kCommands,
+      "'\ncomplete -c solward -n '__fish_seen_subcommand_from analyze' -l capture -r\n"
+      "complete -c solward -n '__fish_seen_subcommand_from analyze' -l metrics -x -a '",
+      MetricIds(),
+      "'\ncomplete -c solward -l lang -x -a 'en fr'\n"
+      "complete -c solward -l format -x -a 'md json'\n");
 }
 
 }  // namespace

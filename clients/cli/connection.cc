@@ -33,8 +33,9 @@ absl::StatusOr<uint64_t> RegularFileSize(const std::string& path) {
   }
   if (!std::filesystem::is_regular_file(status)) {
     return MakeError(absl::StatusCode::kInvalidArgument, "CAPTURE_NOT_A_FILE",
-                     absl::StrCat(path, ": expected a capture file, found something else "
-                                        "(a folder or a device); name each file"));
+                     absl::StrCat(path,
+                                  ": expected a capture file, found something else "
+                                  "(a folder or a device); name each file"));
   }
   const uint64_t size = std::filesystem::file_size(path, error);
   if (error) {
@@ -81,8 +82,8 @@ absl::Status Connection::Explain(const grpc::Status& status) const {
 
 absl::Status Connection::WaitReady(absl::Duration timeout) {
   const absl::Time end = absl::Now() + timeout;
-  while (!channel_->WaitForConnected(absl::ToChronoTime(
-      std::min(end, absl::Now() + absl::Milliseconds(20))))) {
+  while (!channel_->WaitForConnected(
+      absl::ToChronoTime(std::min(end, absl::Now() + absl::Milliseconds(20))))) {
     if (stop_.stop_requested()) return absl::CancelledError("interrupted");
     if (absl::Now() >= end) {
       return Explain(grpc::Status(grpc::StatusCode::UNAVAILABLE, "not connected in time"));
@@ -144,8 +145,7 @@ absl::Status Connection::Watch(const std::string& analysis_id, uint64_t after_se
       after_sequence = response.event().sequence();
       on_event(response.event());
       ended = HasEnded(response.event().state()) ||
-              (stop_at_questions &&
-               response.event().state() == v1::ANALYSIS_STATE_INPUT_REQUIRED);
+              (stop_at_questions && response.event().state() == v1::ANALYSIS_STATE_INPUT_REQUIRED);
     }
     if (ended) {
       context.TryCancel();

@@ -8,13 +8,13 @@ namespace solward::cli {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailed = 1,            // the analysis failed, or any other error
-  kExitUsage = 2,             // a wrong option or a refused request
-  kExitInputRequired = 3,     // questions wait for `solward answer`
-  kExitUnreachable = 4,       // no coordinator answers
-  kExitCancelled = 5,         // cancelled or interrupted
-  kExitNotFound = 6,          // no such analysis, artifact or file
-  kExitNotVerified = 7,       // a number of the report does not match its artifact
+  kExitFailed = 1,         // the analysis failed, or any other error
+  kExitUsage = 2,          // a wrong option or a refused request
+  kExitInputRequired = 3,  // questions wait for `solward answer`
+  kExitUnreachable = 4,    // no coordinator answers
+  kExitCancelled = 5,      // cancelled or interrupted
+  kExitNotFound = 6,       // no such analysis, artifact or file
+  kExitNotVerified = 7,    // a number of the report does not match its artifact
 };
 
 int ExitCodeOf(const absl::Status& status);

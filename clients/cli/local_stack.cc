@@ -50,14 +50,15 @@ absl::StatusOr<std::string> MakeFolder(const std::string& state_folder) {
     // The longest socket name below must fit into sockaddr_un.
     if (absolute.string().size() + 20 > sizeof(sockaddr_un::sun_path)) {
       return MakeError(absl::StatusCode::kInvalidArgument, "STATE_FOLDER_TOO_LONG",
-                       absl::StrCat(state_folder, ": too long for a Unix socket; choose a folder "
-                                                  "with a path of at most 85 bytes"));
+                       absl::StrCat(state_folder,
+                                    ": too long for a Unix socket; choose a folder "
+                                    "with a path of at most 85 bytes"));
     }
     return absolute.string();
   }
   const char* base = std::getenv("TMPDIR");
-  std::string pattern = absl::StrCat(base != nullptr && std::strlen(base) < 60 ? base : "/tmp",
-                                     "/solward-XXXXXX");
+  std::string pattern =
+      absl::StrCat(base != nullptr && std::strlen(base) < 60 ? base : "/tmp", "/solward-XXXXXX");
   if (mkdtemp(pattern.data()) == nullptr) {
     return MakeError(absl::StatusCode::kPermissionDenied, "TEMPORARY_FOLDER",
                      absl::StrCat(pattern, ": cannot be made: ", std::strerror(errno)));
@@ -83,10 +84,10 @@ LocalStack::LocalStack(std::string folder, bool temporary)
 absl::StatusOr<std::unique_ptr<LocalStack>> LocalStack::Start(const std::string& state_folder) {
   ASSIGN_OR_RETURN(std::string folder, MakeFolder(state_folder));
   std::unique_ptr<LocalStack> stack(new LocalStack(folder, state_folder.empty()));
-  RETURN_IF_ERROR(stack->Spawn("solward-coordinator",
-                               {"--listen", stack->target_, "--state-dir", folder + "/coordinator"}));
-  for (const auto& [program, name] : {std::pair("solward-profiling-agent", "p"),
-                                      std::pair("solward-cuda-graph-agent", "g")}) {
+  RETURN_IF_ERROR(stack->Spawn(
+      "solward-coordinator", {"--listen", stack->target_, "--state-dir", folder + "/coordinator"}));
+  for (const auto& [program, name] :
+       {std::pair("solward-profiling-agent", "p"), std::pair("solward-cuda-graph-agent", "g")}) {
     RETURN_IF_ERROR(stack->Spawn(
         program, {"--listen", absl::StrCat("unix:", folder, "/", name, ".sock"), "--workspace",
                   absl::StrCat(folder, "/", program), "--coordinator", stack->target_}));

@@ -15,7 +15,8 @@ namespace solward::cli {
 namespace {
 
 constexpr char kFooter[] =
-    "Exit codes: 0 done; 1 the analysis failed; 2 wrong option or refused request; 3 questions wait\n"
+    "Exit codes: 0 done; 1 the analysis failed; 2 wrong option or refused request; 3 questions "
+    "wait\n"
     "for an answer; 4 no coordinator answers; 5 cancelled or interrupted; 6 no such analysis,\n"
     "artifact or file; 7 a number of the report does not match its artifact.\n";
 
@@ -69,7 +70,8 @@ void AddAnalyze(CLI::App& app, AnalyzeCommand& command, Chosen& chosen) {
   sub->add_option("--capture", request.captures,
                   "Capture file: ncu CSV, nsys SQLite, torch trace, nvidia-smi output")
       ->required();
-  sub->add_option("--metrics", request.metrics, "Wanted metrics, comma-separated (solward metrics)");
+  sub->add_option("--metrics", request.metrics,
+                  "Wanted metrics, comma-separated (solward metrics)");
   sub->add_option("--context", request.context,
                   "Problem context, key=value: B=32, dtype=fp16, flops_per_call=68.72GFLOP, "
                   "step_time=24ms, batch=16 ...");
@@ -87,9 +89,8 @@ void AddAnalyze(CLI::App& app, AnalyzeCommand& command, Chosen& chosen) {
                 "Run a private coordinator and specialists for this one analysis");
   sub->add_option("--state-dir", command.state_folder,
                   "With --local: keep the state in this folder instead of a temporary one");
-  sub->callback([&] {
-    chosen.run = [&command](GlobalOptions& global) { return Analyze(global, command); };
-  });
+  sub->callback(
+      [&] { chosen.run = [&command](GlobalOptions& global) { return Analyze(global, command); }; });
 }
 
 // Values of the options of the small commands.
@@ -103,7 +104,8 @@ struct SmallOptions {
 
 class CommandLine {
  public:
-  CommandLine() : app_("Solward: GPU performance analysis, every number traced to its tool output") {
+  CommandLine()
+      : app_("Solward: GPU performance analysis, every number traced to its tool output") {
     app_.set_version_flag("--version", SOLWARD_VERSION);
     app_.require_subcommand(1);
     app_.footer(kFooter);
@@ -145,26 +147,25 @@ class CommandLine {
     });
     return sub;
   }
-  void AddId(CLI::App* sub) {
-    sub->add_option("id", small_.id, "Analysis id")->required();
-  }
+  void AddId(CLI::App* sub) { sub->add_option("id", small_.id, "Analysis id")->required(); }
 
   void AddAnalysisCommands() {
-    CLI::App* watch = Add("watch", "Follow an analysis until it ends", "solward watch an-01J...",
-                          [](Connection& c, const SmallOptions& o) { return Watch(c, o.id, o.after); });
+    CLI::App* watch =
+        Add("watch", "Follow an analysis until it ends", "solward watch an-01J...",
+            [](Connection& c, const SmallOptions& o) { return Watch(c, o.id, o.after); });
     AddId(watch);
     watch->add_option("--after", small_.after, "Only events after this sequence number");
-    CLI::App* list = Add("list", "List analyses, newest first",
-                         "solward list --filter state=SUCCEEDED --limit 20",
-                         [](Connection& c, const SmallOptions& o) { return List(c, o.filter, o.limit); });
+    CLI::App* list = Add(
+        "list", "List analyses, newest first", "solward list --filter state=SUCCEEDED --limit 20",
+        [](Connection& c, const SmallOptions& o) { return List(c, o.filter, o.limit); });
     list->add_option("--filter", small_.filter, "state=..., class=..., since=..., joined by AND");
     list->add_option("--limit", small_.limit, "Most lines to print")->check(CLI::Range(1, 100000));
     AddId(Add("get", "Show one analysis", "solward get an-01J...",
               [](Connection& c, const SmallOptions& o) { return Get(c, o.id); }));
-    CLI::App* answer =
-        Add("answer", "Answer the questions of an analysis",
-            "solward answer an-01J... flops_missing flops_per_call=68.72GFLOP",
-            [](Connection& c, const SmallOptions& o) { return AnswerQuestions(c, o.id, o.answers); });
+    CLI::App* answer = Add(
+        "answer", "Answer the questions of an analysis",
+        "solward answer an-01J... flops_missing flops_per_call=68.72GFLOP",
+        [](Connection& c, const SmallOptions& o) { return AnswerQuestions(c, o.id, o.answers); });
     AddId(answer);
     answer->add_option("answers", small_.answers, "QUESTION_ID NAME=VALUE, or QUESTION_ID skip")
         ->required();
@@ -178,9 +179,9 @@ class CommandLine {
         [](Connection& c, const SmallOptions& o) { return PrintReport(c, o.id, o.output); });
     AddId(report);
     AddOutputOptions(report, small_.output);
-    CLI::App* kernels =
-        Add("kernels", "Kernels of an analysis by total time", "solward kernels an-01J... --limit 10",
-            [](Connection& c, const SmallOptions& o) { return Kernels(c, o.id, o.limit); });
+    CLI::App* kernels = Add(
+        "kernels", "Kernels of an analysis by total time", "solward kernels an-01J... --limit 10",
+        [](Connection& c, const SmallOptions& o) { return Kernels(c, o.id, o.limit); });
     AddId(kernels);
     kernels->add_option("--limit", small_.limit, "Most lines to print")->check(CLI::Range(1, 1000));
     CLI::App* explain =
@@ -197,9 +198,9 @@ class CommandLine {
   void AddOtherCommands() {
     Add("specialists", "List the registered specialists", "solward specialists",
         [](Connection& c, const SmallOptions&) { return Specialists(c); });
-    CLI::App* artifact = Add(
-        "artifact", "Fetch an artifact a report cites", "solward artifact ar-01J... -o bmm.csv",
-        [](Connection& c, const SmallOptions& o) { return Artifact(c, o.artifact, o.path); });
+    CLI::App* artifact =
+        Add("artifact", "Fetch an artifact a report cites", "solward artifact ar-01J... -o bmm.csv",
+            [](Connection& c, const SmallOptions& o) { return Artifact(c, o.artifact, o.path); });
     artifact->add_option("artifact", small_.artifact, "Artifact id")->required();
     artifact->add_option("-o,--output", small_.path, "File to write; default: standard output");
     CLI::App* metrics = Add("metrics", "List the metric catalogue", "solward metrics --lang fr",

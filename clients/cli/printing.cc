@@ -94,8 +94,8 @@ std::string DescribeQuestion(const v1::Question& question, Language language) {
   std::string out = absl::StrCat(french ? "Question " : "Question ", question.id(), ": ",
                                  french ? question.text_fr() : question.text_en());
   if (question.choices_size() > 0) {
-    absl::StrAppend(&out, french ? "\n  choix : " : "\n  choices: ",
-                    absl::StrJoin(question.choices(), ", "));
+    absl::StrAppend(
+        &out, french ? "\n  choix : " : "\n  choices: ", absl::StrJoin(question.choices(), ", "));
   }
   if (question.accepts_size() > 0) {
     absl::StrAppend(&out, french ? "\n  répondre par : " : "\n  answer with: ",
@@ -112,8 +112,8 @@ std::string DescribePlan(const v1::Plan& plan,
   for (const v1::PlannedDelegation& planned : plan.delegations()) {
     std::vector<std::string> ids;
     for (const auto& metric : planned.request().desired_metrics()) ids.push_back(metric.id());
-    absl::StrAppend(&out, "Delegation to ", planned.specialist(), "\n  wanted: ",
-                    absl::StrJoin(ids, ", "), "\n");
+    absl::StrAppend(&out, "Delegation to ", planned.specialist(),
+                    "\n  wanted: ", absl::StrJoin(ids, ", "), "\n");
     for (const auto& capture : planned.request().workload().captures().captures()) {
       absl::StrAppend(&out, "  capture: ", capture.label(), "\n");
     }

@@ -31,11 +31,14 @@ std::string DescribePlan(const v1::Plan& plan) {
 
 std::string ClassWords(v1::BottleneckClass bottleneck_class) {
   switch (bottleneck_class) {
-    case v1::BOTTLENECK_CLASS_UNDETERMINED_KERNELS: return "undetermined (kernels)";
+    case v1::BOTTLENECK_CLASS_UNDETERMINED_KERNELS:
+      return "undetermined (kernels)";
     case v1::BOTTLENECK_CLASS_UNDETERMINED_PROFILER_DILATION:
       return "undetermined (profiler dilation)";
-    case v1::BOTTLENECK_CLASS_UNDETERMINED_NO_EVIDENCE: return "undetermined (no evidence)";
-    default: return EnumWords(v1::BottleneckClass_Name(bottleneck_class), "BOTTLENECK_CLASS_");
+    case v1::BOTTLENECK_CLASS_UNDETERMINED_NO_EVIDENCE:
+      return "undetermined (no evidence)";
+    default:
+      return EnumWords(v1::BottleneckClass_Name(bottleneck_class), "BOTTLENECK_CLASS_");
   }
 }
 
@@ -47,8 +50,12 @@ std::string DescribeEvent(const v1::AnalysisEvent& event) {
   const std::string stage = EnumWords(v1::Stage_Name(event.stage()), "STAGE_");
   std::string what;
   switch (event.what_case()) {
-    case v1::AnalysisEvent::kMessage: what = event.message(); break;
-    case v1::AnalysisEvent::kPlan: what = DescribePlan(event.plan()); break;
+    case v1::AnalysisEvent::kMessage:
+      what = event.message();
+      break;
+    case v1::AnalysisEvent::kPlan:
+      what = DescribePlan(event.plan());
+      break;
     case v1::AnalysisEvent::kQuestions:
       what = absl::StrCat(event.questions().questions_size(), " question(s) to answer");
       break;
@@ -62,7 +69,9 @@ std::string DescribeEvent(const v1::AnalysisEvent& event) {
     case v1::AnalysisEvent::kError:
       what = absl::StrCat("error: ", event.error().message());
       break;
-    case v1::AnalysisEvent::WHAT_NOT_SET: what = StateWords(event.state()); break;
+    case v1::AnalysisEvent::WHAT_NOT_SET:
+      what = StateWords(event.state());
+      break;
   }
   return absl::StrCat("[", stage, "] ", what);
 }

@@ -22,7 +22,8 @@ absl::Status AddMetrics(const std::vector<std::string>& words, v1::AnalysisReque
     for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipWhitespace())) {
       const std::string id(absl::StripAsciiWhitespace(word));
       if (BuiltInCatalogue().Find(id) == nullptr && BuiltInCatalogue().FindGroup(id) == nullptr) {
-        return UsageError(absl::StrCat("--metrics ", id, ": no such metric; `solward metrics` "
+        return UsageError(absl::StrCat("--metrics ", id,
+                                       ": no such metric; `solward metrics` "
                                        "lists them"));
       }
       request.add_desired_metrics()->set_id(id);
@@ -37,7 +38,8 @@ absl::Status AddContext(const std::vector<std::string>& words, v1::ProblemContex
       const std::pair<absl::string_view, absl::string_view> pair =
           absl::StrSplit(word, absl::MaxSplits('=', 1));
       if (!absl::StrContains(word, '=') || pair.first.empty() || pair.second.empty()) {
-        return UsageError(absl::StrCat("--context ", word, ": expected key=value, as in B=32 or "
+        return UsageError(absl::StrCat("--context ", word,
+                                       ": expected key=value, as in B=32 or "
                                        "step_time=24ms"));
       }
       RETURN_IF_ERROR(Annotate(ApplyContextValue(pair.first, pair.second, context), "--context"));
@@ -61,7 +63,8 @@ absl::StatusOr<v1::Region> ParseRegion(const std::string& text) {
   } else if (absl::ConsumePrefix(&marker, "function:") && !marker.empty()) {
     region.set_function(std::string(marker));
   } else {
-    return UsageError(absl::StrCat("--region ", text, ": expected cuda_profiler_api, "
+    return UsageError(absl::StrCat("--region ", text,
+                                   ": expected cuda_profiler_api, "
                                    "profiler_step, nvtx:NAME or function:NAME"));
   }
   for (size_t i = 1; i < parts.size(); ++i) {

@@ -13,7 +13,7 @@ namespace solward::cli {
 struct AnalyzeOptions {
   std::vector<std::string> captures;
   std::vector<std::string> metrics;
-  std::vector<std::string> context;    // "key=value"
+  std::vector<std::string> context;  // "key=value"
   std::string kernel;
   std::string region;
   std::string statement;
