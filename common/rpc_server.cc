@@ -26,6 +26,8 @@ constexpr int kKeepaliveMs = 30'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 // A client that pings more often than this is disconnected.
 constexpr int kLowestPingIntervalMs = 10'000;
+constexpr int kFirstReconnectMs = 50;
+constexpr int kLongestReconnectMs = 10'000;
 constexpr int kHandshakeMs = 10'000;
 constexpr int kMaxMetadataBytes = 16 << 10;
 // All connections of a server together; beyond it gRPC refuses new work.
@@ -283,6 +285,9 @@ std::shared_ptr<grpc::Channel> DialTarget(const std::string& target, const std::
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // The other end is often a process of this machine that is just starting.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
   // Proxies are for the outside; a socket of this machine or cluster is not.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (ca_file.empty()) {
