@@ -9,6 +9,7 @@ Exit code 0: every number matches. 1: those that do not are listed, one a line. 
 """
 import argparse
 import ast
+import functools
 import hashlib
 import json
 import pathlib
@@ -24,9 +25,10 @@ from recompute_markdown import check_markdown
 
 CONFIG = pathlib.Path(__file__).resolve().parents[2] / "config"
 
-# Computed in another order a sum may differ in its last bits; a digit of a report may not.
-CLOSE = 1e-13
-CLOSE_SPREAD = 1e-9
+# Values are compared exactly. A standard deviation may be summed in another order; relative to the largest row.
+CLOSE_DEVIATION = 1e-13
+# The request holds a step time in seconds.
+CLOSE_GIVEN = 1e-15
 
 # Which of the tool's own names a metric may rest on: the number must mean what its name says.
 TIMELINE_NAMES = {
@@ -51,13 +53,19 @@ PEAK_COLUMNS = ("fp64", "fp64_tc", "fp32", "tf32", "fp16_tc", "bf16_tc", "fp8_tc
 class Catalogue:
     def __init__(self, config=CONFIG):
         def read(name):
-            return yaml.safe_load((config / name).read_text(encoding="utf-8"))
+            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+            return yaml.load((config / name).read_text(encoding="utf-8"), loader)
 
         metrics = read("metrics.yaml")
         self.metrics = {m["id"]: m for m in metrics["metrics"]}
         self.formulas = {f["id"]: f for f in metrics["formulas"]}
         self.parameters = read("classification.yaml")
         self.peaks = {g["name"]: g for g in read("gpu_peaks.yaml")["gpus"]}
+
+
+@functools.cache
+def product_catalogue():
+    return Catalogue()
 
 
 def evaluate(expression, inputs):
@@ -82,18 +90,17 @@ def evaluate(expression, inputs):
 
 
 def names_in(expression):
-    return {n.id for n in ast.walk(ast.parse(expression))if isinstance(n, ast.Name)} - {"min", "max"}
+    return {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)} - {"min", "max"}
 
 
-def close(a, b, relative=CLOSE, scale=None):
-    return a == b or abs(a - b) <= relative * (max(abs(a), abs(b)) if scale is None else scale)
+_opened = {}  # SHA-256 -> capture; reading a large one takes seconds
 
 
 class Recomputation:
     """Checks one report; `problems` and `given` are filled by check()."""
 
     def __init__(self, report, captures, given=None, catalogue=None):
-        self.report, self.catalogue = report, catalogue or Catalogue()
+        self.report, self.catalogue = report, catalogue or product_catalogue()
         self.wanted_given = given or {}
         self.problems, self.given, self.values = [], [], {}
         self.by_key = {}
@@ -108,7 +115,6 @@ class Recomputation:
         for path in paths:
             data = pathlib.Path(path).read_bytes()
             by_hash[hashlib.sha256(data).hexdigest()] = data
-        opened = {}
         for artifact in self.report.get("artifacts", []):
             where, digest = f"artifact {artifact.get('label')}", artifact.get("sha256")
             if digest not in by_hash:
@@ -116,9 +122,11 @@ class Recomputation:
                 continue
             if int(artifact.get("size", 0)) != len(by_hash[digest]):
                 self.problem(where, f"size {artifact.get('size')}, is {len(by_hash[digest])}")
-            if digest not in opened:
-                opened[digest] = recompute_captures.open_capture(by_hash[digest])
-            self.captures[artifact["id"]] = opened[digest]
+            if digest not in _opened:
+                _opened[digest] = recompute_captures.open_capture(by_hash[digest])
+                _opened[digest].known_gpus = list(_opened[digest].gpus())
+            _opened[digest].begin()
+            self.captures[artifact["id"]] = _opened[digest]
 
     def check(self):
         for metric in self.report.get("all_metrics", []):
@@ -128,8 +136,13 @@ class Recomputation:
         # The windows first: counts and sums refer to them.
         keys = sorted(self.by_key, key=lambda k: self._table(self.by_key[k]) != "timeline")
         for key in keys:
-            self.value(key)
+            try:
+                self.value(key)
+            except Mismatch:
+                pass  # already told
         self._check_references(self.report, "")
+        self._check_places()
+        self._check_tools()
         self._check_environment()
         self._check_tallies()
         return self.problems
@@ -171,8 +184,7 @@ class Recomputation:
         value = {"measured": self._measured, "derived": self._derived, "given": self._given,
                  "reference": self._reference}[kind](metric, source, path)
         reported = float(metric.get("value", 0.0))
-        exact = kind != "measured"
-        if value != reported if exact else not close(value, reported):
+        if value != reported:
             self.problem(self._name(metric["key"]), f"value {reported!r}, recomputed {value!r}")
         return value
 
@@ -205,9 +217,10 @@ class Recomputation:
         if (reported is None) != (recomputed is None):
             self.problem(where, f"spread {reported}, recomputed {recomputed}")
         elif recomputed is not None:
-            scale = max(abs(recomputed["min"]), abs(recomputed["max"]))
+            tolerance = CLOSE_DEVIATION * max(abs(recomputed["min"]), abs(recomputed["max"]))
             for name, value in recomputed.items():
-                if not close(float(reported.get(name, 0.0)), value, CLOSE_SPREAD, None if name != "stddev" else scale):
+                difference = abs(float(reported.get(name, 0.0)) - value)
+                if difference > (tolerance if name == "stddev" else 0):
                     self.problem(where, f"spread {name} {reported.get(name)!r}, recomputed {value!r}")
 
     def _check_meaning(self, metric, measured, capture):
@@ -243,6 +256,10 @@ class Recomputation:
         inputs = {i["name"]: i["metric_key"] for i in derived["inputs"]}
         if set(inputs) != names_in(formula["expression"]) or len(inputs) != len(derived["inputs"]):
             raise Mismatch(f"inputs {sorted(inputs)} are not those of {formula['expression']!r}")
+        place = _place(metric["scope"])
+        places = {_place(self.by_key[k]["scope"]) for k in inputs.values() if k in self.by_key}
+        if place not in places and place != (-1, -1):
+            self.problem(self._name(metric["key"]), f"device and rank {place}, its inputs have {sorted(places)}")
         return evaluate(formula["expression"], {n: self.value(k, path) for n, k in inputs.items()})
 
     def _given(self, metric, given, path):
@@ -255,7 +272,8 @@ class Recomputation:
         if name not in self.wanted_given:
             self.given.append(f"{metric['key']} {name} = {reported!r} {metric['unit']} ({given['field']})")
             return reported
-        return client_quantity(self.wanted_given[name])
+        wanted = client_quantity(self.wanted_given[name])
+        return reported if abs(wanted - reported) <= CLOSE_GIVEN * wanted else wanted
 
     def _reference(self, metric, reference, path):
         if reference["table"] == "classification":
@@ -304,19 +322,51 @@ class Recomputation:
                     self.problem(where, f"there is no metric {key}")
             if name == "artifact_id" and value not in artifacts:
                 self.problem(where, f"artifact {value} is not listed")
+            if name in ("device", "rank") and value < -1:
+                self.problem(where, f"{value}; unknown is -1")
             if isinstance(value, (dict, list)):
                 self._check_references(value, where)
+
+    def _check_places(self):
+        """Device and rank of a table are those of the metrics in it; recommendations are in order."""
+        classification = self.report.get("classification", {})
+        parts = [("metrics.kernels", k, k.get("metric_keys", [])) for k in self.report["metrics"].get("kernels", [])]
+        parts += [("metrics.time_tables", t, t.get("share_keys", []))
+                  for t in self.report["metrics"].get("time_tables", [])]
+        parts += [("classification", classification, [r["share_key"]])
+                  for r in classification.get("ranking", [])[:1] if r.get("share_key")]
+        for where, part, keys in parts:
+            places = {_place(self.by_key[k]["scope"]) for k in keys if k in self.by_key}
+            if _place(part) not in places:
+                self.problem(where, f"device and rank {_place(part)}, its metrics have {sorted(places)}")
+        for i, r in enumerate(self.report["recommendations"].get("recommendations", []), 1):
+            if r.get("priority", 0) != i:
+                self.problem(f"recommendation {r['id']}", f"priority {r.get('priority')}, is number {i}")
+
+    def _check_tools(self):
+        said = {(c.tool, c.version) for c in self.captures.values()}
+        parts = [("captures", c) for c in self.report.get("captures", []) if c.get("artifact_id") in self.captures]
+        parts += [("environment.tools", t) for t in self.report.get("environment", {}).get("tools", [])]
+        for where, part in parts:
+            tool = part["tool"], part.get("tool_version", part.get("version", ""))
+            if tool not in said:
+                self.problem(where, f"{' '.join(tool)}, the captures say {sorted(said)}")
 
     def _check_environment(self):
         numbers = ("compute_major", "compute_minor", "sm_count", "memory_bytes", "memory_bandwidth",
                    "max_sm_clock_hz")
-        for i, gpu in enumerate(self.report.get("environment", {}).get("gpus", [])):
+        environment = self.report.get("environment", {})
+        drivers = [c.driver() for c in self.captures.values() if c.tool == "nvidia-smi"]
+        for i, name in enumerate(("driver_version", "cuda_version")):
+            if name in environment and environment[name] not in [d[i] for d in drivers]:
+                self.problem("environment", f"{name} {environment[name]}, the captures say {[d[i] for d in drivers]}")
+        for i, gpu in enumerate(environment.get("gpus", [])):
             where, capture = f"environment.gpus[{i}]", self.captures.get(gpu.get("artifact_id"))
             if capture is None:
                 self.problem(where, "its artifact is not at hand")
                 continue
             found = {}
-            for device, properties in capture.gpus():
+            for device, properties in capture.known_gpus:
                 if device == gpu.get("device", 0):
                     found.update({k: v for k, v in properties.items() if v is not None})
             for name in numbers + ("name", "uuid"):
@@ -336,6 +386,11 @@ class Recomputation:
             counted = getattr(capture, "tallies", lambda: {})().get(statistic["name"])
             if counted is not None and counted != int(statistic["count"]):
                 self.problem(where, f"count {statistic['count']}, recounted {counted}")
+
+
+def _place(part):
+    """(device, rank) of a scope or table; zeros are left out of the JSON form."""
+    return part.get("device", 0), part.get("rank", 0)
 
 
 def _confidence(text, column):

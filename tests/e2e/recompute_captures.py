@@ -72,10 +72,24 @@ class NcuCapture:
         i = self.header.index(column) if column in self.header else None
         return row[i] if i is not None and i < len(row) else ""
 
+    def begin(self):
+        pass
+
+    def tallies(self):
+        """Cells that the tool left without a value."""
+        return {"ncu_values_missing": sum(c.strip().lower() in ("no data", "n/a", "nan", "-nan")
+                                          for r in self.rows for c in r)}
+
     def check_kernel(self, ids, having, scope):
         """The rows are all those of the kernel that have a value, and of nothing else."""
+        if scope.get("rank", 0) != -1:
+            raise Mismatch(f"scope says rank {scope.get('rank', 0)}, the capture none")
         kernel = scope.get("name", "").split("|")[0]
         device = str(scope.get("device", 0))
+        if scope.get("kind") == "SCOPE_KIND_DEVICE":
+            if any(i not in having or having[i][1] != device for i in ids):
+                raise Mismatch(f"rows {ids} are not of device {device}")
+            return
         wanted = {i for i, (name, on) in having.items() if name == kernel and on == device}
         if set(ids) != wanted:
             raise Mismatch(f"rows {sorted(ids)} are not those of the kernel with a value, {sorted(wanted)}")
@@ -83,13 +97,14 @@ class NcuCapture:
 
 class NcuRaw(NcuCapture):
     table = "raw"
+    UNPRINTED_UNITS = {"device__attribute_memory_clock_rate": "khz"}  # as CUDA defines the attribute
 
     def __init__(self, text):
         super().__init__(text)
         self.units, self.rows = self.rows[0], self.rows[1:]
 
     def unit(self, column):
-        return self.units[self.header.index(column)]
+        return self.UNPRINTED_UNITS.get(column, self.units[self.header.index(column)])
 
     def attribute(self, name, row):
         value = printed_number(self.cell(row, "device__attribute_" + name))
@@ -171,9 +186,18 @@ class NcuDetails(NcuCapture):
 class SmiCapture:
     tool, version, table = "nvidia-smi", "", "gpu"
 
+    def begin(self):
+        pass
+
+    def driver(self):
+        """Versions of the driver and of CUDA; None where the output does not say."""
+        return None, None
+
     def read(self, measured, scope):
         ids = row_ids(measured["rows"])
         cells = [self.value(i, measured["raw_name"]) for i in ids]
+        if scope.get("rank", 0) != -1:
+            raise Mismatch(f"scope says rank {scope.get('rank', 0)}, the capture none")
         if self.device_rows(scope.get("device", 0)) != ids:
             raise Mismatch(f"rows {ids} are not those of device {scope.get('device', 0)}")
         numbers = []
@@ -196,6 +220,10 @@ class SmiCsv(SmiCapture):
             if column == name:
                 return self.rows[row][i], unit or ""
         raise Mismatch(f"no column {name}")
+
+    def driver(self):
+        names = [h[0] for h in self.header]
+        return self.rows[0][names.index("driver_version")] if "driver_version" in names else None, None
 
     def device_rows(self, device):
         names = [h[0] for h in self.header]
@@ -230,7 +258,11 @@ class SmiCsv(SmiCapture):
 
 class SmiXml(SmiCapture):
     def __init__(self, data):
-        self.gpu_elements = list(xml.etree.ElementTree.fromstring(data).iter("gpu"))
+        self.root = xml.etree.ElementTree.fromstring(data)
+        self.gpu_elements = list(self.root.iter("gpu"))
+
+    def driver(self):
+        return self.root.findtext("driver_version"), self.root.findtext("cuda_version")
 
     def value(self, row, name):
         element = self.gpu_elements[row].find(name)
@@ -260,18 +292,29 @@ class TimelineCapture:
         self.timeline = time_model.load_bytes(data)
         self.tool, self.version = self.timeline.tool, self.timeline.version
         self.results = {}
+        self.readings = {}
+        self.lanes = {}
+
+    def begin(self):
+        """A new report: it says by its timeline metrics which windows there are."""
+        self.windows = {}  # (pid, device) -> {(start, end): steps}
 
     def lane(self, where):
-        try:
-            return self.timeline.lane(int(where["pid"]), int(where["device"]))
-        except (KeyError, LookupError) as error:
-            raise Mismatch(f"conditions name no lane: {error}") from None
+        """(lane, its rank)"""
+        key = where.get("pid"), where.get("device")
+        if key not in self.lanes:
+            try:
+                lane = self.timeline.lane(int(where["pid"]), int(where["device"]))
+            except (KeyError, LookupError) as error:
+                raise Mismatch(f"conditions name no lane: {error}") from None
+            self.lanes[key] = lane, self.timeline.rank_of(lane)
+        return self.lanes[key]
 
     def result(self, where):
         key = tuple(where.get(c) for c in ("pid", "device", "region", "skip_steps", "max_steps"))
         if key not in self.results:
             try:
-                self.results[key] = time_model.analyze(self.lane(where), where.get("region"),
+                self.results[key] = time_model.analyze(self.lane(where)[0], where.get("region"),
                                                        int(where.get("skip_steps", 0)),
                                                        int(where.get("max_steps", 0)))
             except LookupError as error:
@@ -286,22 +329,29 @@ class TimelineCapture:
         if unknown or rows.get("ranges"):
             raise Mismatch(f"unknown row selection: {sorted(unknown)} {rows.get('ranges', '')}")
         window = int(rows.get("window_start_ns", 0)), int(rows.get("window_end_ns", 0))
-        lane = self.lane(where)
+        lane, rank = self.lane(where)
         if scope.get("device", 0) != lane.device:
             raise Mismatch(f"scope says device {scope.get('device', 0)}, the rows are of {lane.device}")
-        if scope.get("rank", 0) != self.timeline.rank_of(lane):
-            raise Mismatch(f"scope says rank {scope.get('rank', 0)}, the capture {self.timeline.rank_of(lane)}")
+        if scope.get("rank", 0) != rank:
+            raise Mismatch(f"scope says rank {scope.get('rank', 0)}, the capture {rank}")
         if rows["table"] == "timeline":
             return self._time(measured, where, window)
-        if window not in {(r.window_start, r.window_end) for r in self.results.values() if r.lane.process is
-                          lane.process and r.lane.device == lane.device}:
-            raise Mismatch(f"{window} is no window of this GPU and process")
-        return self._rows(measured, lane, where, window, scope)
+        windows = self.windows.get((lane.process.pid, lane.device), {})
+        if window not in windows:
+            raise Mismatch(f"{list(window)} is no window of this GPU and process")
+        steps, known = int(measured.get("samples", 0)), windows[window]
+        if measured["aggregation"].endswith("PER_STEP") and (steps != known or not steps):
+            raise Mismatch(f"per {steps} steps, the window holds {known}")
+        key = json.dumps([measured["raw_name"], rows, measured["aggregation"], steps, scope], sort_keys=True)
+        if key not in self.readings:
+            self.readings[key] = self._rows(measured, lane, where, window, scope)
+        return self.readings[key]
 
     def _time(self, measured, where, window):
         result, name, aggregation = self.result(where), measured["raw_name"], measured["aggregation"]
         if window != (result.window_start, result.window_end):
             raise Mismatch(f"window is [{result.window_start}, {result.window_end}], not {list(window)}")
+        self.windows.setdefault((result.lane.process.pid, result.lane.device), {})[window] = len(result.steps)
         if aggregation == "AGGREGATION_COUNT" and name == "steps":
             return Reading(total=len(result.steps), samples=len(result.steps))
         if aggregation == "AGGREGATION_TIME_MODEL":
@@ -362,10 +412,6 @@ class TimelineCapture:
         else:
             values = [o.bytes if name == "bytes" else o.end - o.start for o in rows]
         if aggregation.endswith("PER_STEP"):
-            known = {len(r.steps) for r in self.results.values() if (r.window_start, r.window_end) == window
-                     and r.lane.process is lane.process and r.lane.device == lane.device}
-            if steps not in known or not steps:
-                raise Mismatch(f"per {steps} steps, but the window holds {sorted(known)}")
             return Reading(total=sum(values) / steps, samples=steps)
         if aggregation in ("AGGREGATION_COUNT", "AGGREGATION_SUM"):
             return Reading(total=sum(values), samples=len(rows))

@@ -428,20 +428,18 @@ def _own_ranges(lane, ranges):
 
 
 def _profiler_intervals(process):
-    """From the return of each ProfilerStart to the start of the next ProfilerStop."""
-    marks = sorted([(c.end, "start") for c in process.calls if c.name.endswith("ProfilerStart")] +
-                   [(c.start, "stop") for c in process.calls if c.name.endswith("ProfilerStop")])
-    infinite = 1 << 62
-    intervals, since = [], (None if marks and marks[0][1] == "start" else 0)
-    for time, what in marks:
-        if what == "start" and since is None:
-            since = time
-        elif what == "stop" and since is not None:
+    """From the return of each ProfilerStart to the start of the next ProfilerStop; None: the recording's border."""
+    marks = sorted([(c.end, True) for c in process.calls if c.name.endswith("ProfilerStart")] +
+                   [(c.start, False) for c in process.calls if c.name.endswith("ProfilerStop")])
+    intervals = []
+    recording, since = not marks or not marks[0][1], None
+    for time, starts in marks:
+        if starts and not recording:
+            recording, since = True, time
+        elif not starts and recording:
             intervals.append((since, time))
-            since = None
-    if since is not None:
-        intervals.append((since, infinite))
-    return intervals
+            recording = False
+    return intervals + [(since, None)] if recording else intervals
 
 
 # --- the model ---------------------------------------------------------------
@@ -465,9 +463,10 @@ def analyze(lane, region=None, skip=0, keep=0):
         border = (kept[0].start, max(r.end for r in kept)) if kept else None
     elif region == "cuda_profiler_api":
         intervals = _profiler_intervals(lane.process)
-        selected = [o for a, b in intervals for o in launches.within(a, b)]
-        border = (intervals[0][0], intervals[-1][1])
-        launching = [r for r in launching if any(a <= r.start and r.end <= b for a, b in intervals)]
+        finite = [(a if a is not None else -1, b if b is not None else 1 << 63) for a, b in intervals]
+        selected = [o for a, b in finite for o in launches.within(a, b)]
+        border = (intervals[0][0], intervals[-1][1]) if intervals else None
+        launching = [r for r in launching if any(a <= r.start and r.end <= b for a, b in finite)]
         after = []
     else:
         selected, border = lane.operations, None
@@ -480,9 +479,10 @@ def analyze(lane, region=None, skip=0, keep=0):
     result.window_end = max(o.end for o in selected)
     if after:
         result.window_end = min(o.start for o in launches.within(after[0].start, after[0].end)) - 1
-    first, last = border or _extent(lane.process)
-    result.lead_in = max(0, result.window_start - first)
-    result.tail = max(0, last - result.window_end) if last < 1 << 62 else 0
+    extent = _extent(lane.process)
+    first, last = border or extent
+    result.lead_in = max(0, result.window_start - (extent[0] if first is None else first))
+    result.tail = max(0, (extent[1] if last is None else last) - result.window_end)
 
     inside = [o for o in lane.operations if o.start <= result.window_end and o.end >= result.window_start]
     parts = _Parts(lane, inside, result.window_start, result.window_end)
