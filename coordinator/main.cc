@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -104,9 +105,14 @@ int main(int argc, char** argv) {
   // Held until the process ends: gRPC's last shutdown may wait ten seconds for a
   // poller that has nothing left to poll.
   grpc_init();
-  solward::service::CommandLine line;
-  CLI::App app("Takes performance questions, asks specialists, classifies, writes reports.");
-  solward::service::Describe(app, line);
-  CLI11_PARSE(app, argc, argv);
-  return solward::service::Serve(line);
+  try {
+    solward::service::CommandLine line;
+    CLI::App app("Takes performance questions, asks specialists, classifies, writes reports.");
+    solward::service::Describe(app, line);
+    CLI11_PARSE(app, argc, argv);
+    return solward::service::Serve(line);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "solward-coordinator: %s\n", error.what());
+    return 1;
+  }
 }

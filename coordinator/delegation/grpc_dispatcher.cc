@@ -32,7 +32,7 @@ absl::Time DeadlineOf(const v1::DelegationRequest& request, const DispatcherOpti
 }
 
 // Sleeps `duration`; false when `stop` came first.
-bool SleepUnlessStopped(absl::Duration duration, std::stop_token stop) {
+bool SleepUnlessStopped(absl::Duration duration, const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any never;
   std::unique_lock lock(mutex);
@@ -109,7 +109,7 @@ v1::DelegationOutcome GrpcDispatcher::Dispatch(
 }
 
 absl::Status GrpcDispatcher::Run(
-    const std::string& instance, std::stop_token stop,
+    const std::string& instance, const std::stop_token& stop,
     const std::function<void(const v1::DelegationProgressed&)>& on_progress,
     v1::DelegationOutcome& outcome) {
   v1::DelegateRequest request;
@@ -137,7 +137,7 @@ absl::Status GrpcDispatcher::Run(
 }
 
 absl::Status GrpcDispatcher::Try(
-    const Endpoint& endpoint, absl::Time deadline, std::stop_token stop,
+    const Endpoint& endpoint, absl::Time deadline, const std::stop_token& stop,
     const std::function<void(const v1::DelegationProgressed&)>& on_progress, Attempt& attempt) {
   const auto running = registry_.CountRunning(endpoint.description.instance_id());
   const auto stub = v1::SpecialistService::NewStub(endpoint.channel);

@@ -48,10 +48,10 @@ class GrpcDispatcher : public Dispatcher {
 
  private:
   struct Attempt;
-  absl::Status Try(const Endpoint& endpoint, absl::Time deadline, std::stop_token stop,
+  absl::Status Try(const Endpoint& endpoint, absl::Time deadline, const std::stop_token& stop,
                    const std::function<void(const v1::DelegationProgressed&)>& on_progress,
                    Attempt& attempt);
-  absl::Status Run(const std::string& instance, std::stop_token stop,
+  absl::Status Run(const std::string& instance, const std::stop_token& stop,
                    const std::function<void(const v1::DelegationProgressed&)>& on_progress,
                    v1::DelegationOutcome& outcome);
   void CancelAt(const Endpoint& endpoint, const std::string& key);

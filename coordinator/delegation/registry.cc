@@ -214,7 +214,7 @@ absl::StatusOr<Endpoint> Registry::Find(absl::string_view name, absl::string_vie
 }
 
 absl::StatusOr<Endpoint> Registry::WaitFor(absl::string_view name, absl::string_view instance,
-                                           absl::Time deadline, std::stop_token stop) const {
+                                           absl::Time deadline, const std::stop_token& stop) const {
   std::stop_callback wake(stop, [this] {
     absl::MutexLock lock(&mutex_);
     changed_.SignalAll();

@@ -82,7 +82,7 @@ class Registry {
   absl::StatusOr<Endpoint> Find(absl::string_view name, absl::string_view instance) const;
   // The same, waiting for one to register until `deadline` or `stop`.
   absl::StatusOr<Endpoint> WaitFor(absl::string_view name, absl::string_view instance,
-                                   absl::Time deadline, std::stop_token stop) const;
+                                   absl::Time deadline, const std::stop_token& stop) const;
   // Every healthy specialist, or the one of this instance.
   std::vector<Endpoint> FindAll(absl::string_view instance = "") const;
 

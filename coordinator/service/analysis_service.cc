@@ -24,8 +24,9 @@ grpc::ServerUnaryReactor* Run(WorkPool& pool, grpc::CallbackServerContext* conte
   const bool taken = pool.Post(
       [reactor, response, caller = RpcServer::CallerOf(*context), work = std::move(work)] {
         absl::StatusOr<Response> result = work(caller);
+        const grpc::Status status = ToGrpcStatus(result.status());
         if (result.ok()) *response = *std::move(result);
-        reactor->Finish(ToGrpcStatus(result.status()));
+        reactor->Finish(status);
       });
   if (!taken) {
     reactor->Finish(ToGrpcStatus(MakeError(absl::StatusCode::kResourceExhausted, "TOO_BUSY",

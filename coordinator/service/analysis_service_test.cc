@@ -10,10 +10,8 @@ namespace {
 using ::solward::testing::IsOk;
 using ::solward::testing::StatusIs;
 using ::testing::_;
-using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 using AnalysisServiceTest = CoordinatorFixture;

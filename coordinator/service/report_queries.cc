@@ -196,7 +196,7 @@ absl::StatusOr<v1::ExplainMetricResponse> ExplainMetric(const v1::Report& report
   for (const auto& link : index.Chain(*root, seen)) {
     *response.add_chain() = *link.metric;
     const MetricDefinition* definition = catalogue.Find(link.metric->id());
-    absl::StrAppend(response.mutable_text(), std::string(2 * link.depth, ' '),
+    absl::StrAppend(response.mutable_text(), std::string(size_t{2} * link.depth, ' '),
                     definition != nullptr ? definition->name_en : link.metric->id(), " = ",
                     ValueText(*link.metric, catalogue), " [", link.metric->key(), "] (",
                     ScopeText(link.metric->scope()),

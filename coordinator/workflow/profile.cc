@@ -18,6 +18,7 @@ std::vector<std::vector<size_t>> Lanes(const std::vector<v1::PlannedDelegation>&
     by_specialist[delegations[i].specialist()].push_back(i);
   }
   std::vector<std::vector<size_t>> lanes;
+  lanes.reserve(by_specialist.size());
   for (auto& [specialist, lane] : by_specialist) lanes.push_back(std::move(lane));
   return lanes;
 }
