@@ -16,11 +16,12 @@ class Mismatch(Exception):
 
 
 class Reading:
-    """values in base units in the order of the rows; scale: of the first row; samples; spread_of: what the spread
-    describes when not the values; total: value when it is no aggregate of the values."""
+    """values: in base units, in the order of the rows; scale: of the first row. total: the value where it is no
+    aggregate of such values, then with samples and spread_of (what the spread describes)."""
 
     def __init__(self, values=(), scale=0.0, total=None, samples=None, spread_of=None):
-        self.values, self.scale, self.total, self.samples, self.spread_of = list(values), scale, total, samples, spread_of
+        self.values, self.scale = list(values), scale
+        self.total, self.samples, self.spread_of = total, samples, spread_of
 
 
 def open_capture(data):
