@@ -1,5 +1,6 @@
 #include "common/rpc_server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
@@ -34,6 +35,15 @@ constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr size_t kMemoryQuotaBytes = size_t{1} << 30;
 constexpr int kMaxThreads = 64;
 constexpr int kMaxPemBytes = 1 << 20;
+
+// Once gRPC's last user has gone it joins threads that may poll for ten more
+// seconds; a process of ours ends without waiting for that.
+void KeepGrpcUntilProcessEnd() {
+  [[maybe_unused]] static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+}
 
 struct Address {
   std::string unix_path;  // set for a Unix socket
@@ -223,6 +233,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     return MakeError(absl::StatusCode::kInvalidArgument, "BAD_LISTEN_ADDRESS",
                      "no listen address; expected at least one, such as unix:/path/to.sock");
   }
+  KeepGrpcUntilProcessEnd();
   grpc::EnableDefaultHealthCheckService(true);
   // Named here so that a static link keeps the plugin.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
@@ -279,6 +290,7 @@ std::string RpcServer::CallerOf(const grpc::ServerContextBase& context) {
 
 std::shared_ptr<grpc::Channel> DialTarget(const std::string& target, const std::string& ca_file,
                                           int max_message_bytes) {
+  KeepGrpcUntilProcessEnd();
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(max_message_bytes);
   arguments.SetMaxReceiveMessageSize(kMaxReceivedMessageBytes);

@@ -40,7 +40,10 @@ class DelegateStream final : public grpc::ServerWriteReactor<v1::DelegateRespons
  public:
   static DelegateStream* Start(std::shared_ptr<Delegation> delegation) {
     auto stream = std::make_shared<DelegateStream>(std::move(delegation));
-    stream->self_ = stream;
+    {
+      absl::MutexLock lock(&stream->mutex_);
+      stream->self_ = stream;
+    }
     stream->delegation_->Watch(stream);
     stream->Pump();
     return stream.get();

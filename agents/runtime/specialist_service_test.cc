@@ -516,8 +516,13 @@ TEST_F(SpecialistServiceTest, ShuttingDownStopsWhatRunsAndKeepsNoResultOfIt) {
 // --- CancelDelegation ------------------------------------------------------
 
 TEST_F(SpecialistServiceTest, CancelsARunningDelegationOnce) {
-  specialist_.SetScript(WaitForStop);
+  absl::Notification started;
+  specialist_.SetScript([&](const v1::DelegationRequest& request, DelegationContext& context) {
+    started.Notify();
+    return WaitForStop(request, context);
+  });
   auto call = Begin(RequestWithKey("k"));
+  started.WaitForNotification();
   v1::CancelDelegationRequest by_id;
   by_id.set_delegation_id(call->first.delegation_id());
   EXPECT_THAT(CancelAs(*stub_, by_id),
