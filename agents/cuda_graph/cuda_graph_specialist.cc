@@ -8,12 +8,10 @@ namespace {
 absl::Status NotAvailable() {
   return MakeError(
       absl::StatusCode::kUnimplemented, "CUDA_GRAPH_ANALYSIS_NOT_AVAILABLE",
-      "this version of perf-torch-cuda-graph-specialist cannot analyse workloads yet. It will say "
-      "which parts of a PyTorch step can be captured into a CUDA graph, what prevents the others "
-      "(synchronizations, allocations, dynamic shapes, host control flow), and offer a patch. "
-      "Meanwhile look for synchronizing calls and shapes that change from step to step in the "
-      "profiled region, and try torch.cuda.graphs or torch.compile(mode=\"reduce-overhead\") on "
-      "it");
+      "CUDA graph analysis is not in this version: it will say which parts of a step can be "
+      "captured into a CUDA graph, what prevents the others, and offer a patch. Meanwhile look for "
+      "synchronizing calls and changing shapes in the region, and try torch.cuda.graph or "
+      "torch.compile(mode=\"reduce-overhead\") on it");
 }
 
 class CudaGraphSpecialist final : public runtime::Specialist {
