@@ -111,7 +111,7 @@ absl::Status SetStepTime(absl::string_view value, v1::ProblemContext& context) {
     return BadValue("step_time", value, kExpected);
   }
   ASSIGN_OR_RETURN(const double ns, PositiveQuantity("step_time", text, "ns", "s", kExpected));
-  Give(*context.mutable_step_time(), "step_time", ns * 1e-9);
+  Give(*context.mutable_step_time(), "step_time", ns / 1e9);
   return absl::OkStatus();
 }
 

@@ -26,15 +26,21 @@ sigset_t StopSignals() {
 }  // namespace
 
 void DieWithParent() {
+  const pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // The parent ended before the line above: nobody is left to wait for.
-  if (getppid() == 1) raise(SIGTERM);
+  // The parent ended before the request was made: nobody is left to wait for.
+  if (getppid() != parent) raise(SIGTERM);
 }
 
 void BlockStopSignals() {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+}
+
+void UnblockStopSignals() {
+  const sigset_t signals = StopSignals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 int WaitForStopSignal() {

@@ -16,6 +16,9 @@ void DieWithParent();
 // WaitForStopSignal gets them. Ignores SIGPIPE.
 void BlockStopSignals();
 
+// Lets them end the process again, as they do by default.
+void UnblockStopSignals();
+
 // Waits for SIGINT or SIGTERM and returns its number.
 int WaitForStopSignal();
 

@@ -1,9 +1,4 @@
 // solward-coordinator: owns analyses, asks specialists, serves reports.
-#include <grpc/grpc.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -12,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log.h"
+#include "common/process.h"
 #include "common/status.h"
 #include "coordinator/service/coordinator.h"
 
@@ -60,25 +56,9 @@ int Fail(const absl::Status& status) {
   return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
 }
 
-// Blocked in every thread from the start, so that only Serve takes them.
-sigset_t BlockEndingSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  return signals;
-}
-
 int Serve(const CommandLine& line) {
-  const sigset_t ending = BlockEndingSignals();
-  if (line.die_with_parent) {
-    const pid_t parent = getppid();
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    // It may have ended before the request was made.
-    if (getppid() != parent) return 0;
-  }
+  BlockStopSignals();
+  if (line.die_with_parent) DieWithParent();
   absl::StatusOr<CoordinatorConfig> config = Configure(line);
   if (!config.ok()) return Fail(config.status());
   SetLogLevel(config->log_level);
@@ -88,11 +68,9 @@ int Serve(const CommandLine& line) {
   for (const std::string& target : (*coordinator)->targets()) {
     Log(LogLevel::kInfo, "ready", {{"target", target}, {"version", SOLWARD_VERSION}});
   }
-  int received = 0;
-  sigwait(&ending, &received);
-  Log(LogLevel::kInfo, "stopping", {{"signal", std::to_string(received)}});
+  Log(LogLevel::kInfo, "stopping", {{"signal", std::to_string(WaitForStopSignal())}});
   // A second signal ends at once.
-  pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+  UnblockStopSignals();
   (*coordinator)->Shutdown(drain);
   Log(LogLevel::kInfo, "stopped");
   return 0;
@@ -102,14 +80,15 @@ int Serve(const CommandLine& line) {
 }  // namespace solward::service
 
 int main(int argc, char** argv) {
-  // Held until the process ends: gRPC's last shutdown may wait ten seconds for a
-  // poller that has nothing left to poll.
-  grpc_init();
   try {
     solward::service::CommandLine line;
     CLI::App app("Takes performance questions, asks specialists, classifies, writes reports.");
     solward::service::Describe(app, line);
-    CLI11_PARSE(app, argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error) == 0 ? 0 : 2;
+    }
     return solward::service::Serve(line);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "solward-coordinator: %s\n", error.what());

@@ -240,6 +240,11 @@ class ProfilingSpecialist : public runtime::Specialist {
     return description;
   }
 
+  v1::CaptureKind KindOf(const std::string& path) const override {
+    // What is no capture is explained when it is to be read.
+    return readers::DetectKind(path).value_or(v1::CAPTURE_KIND_UNSPECIFIED);
+  }
+
   absl::StatusOr<v1::DelegationResult> Run(const v1::DelegationRequest& request,
                                            runtime::DelegationContext& context) override {
     RETURN_IF_ERROR(CheckWorkload(request));

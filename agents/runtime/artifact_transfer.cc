@@ -107,9 +107,9 @@ class ArtifactRead final : public grpc::ServerWriteReactor<v1::ReadArtifactRespo
 // only knows a digest learns nothing.
 class CaptureUpload final : public grpc::ServerReadReactor<v1::PutCaptureRequest> {
  public:
-  CaptureUpload(Workspace& workspace, std::atomic<int>& uploads, int max_uploads,
-                v1::PutCaptureResponse* response)
-      : workspace_(workspace), uploads_(uploads), response_(response) {
+  CaptureUpload(const Specialist& specialist, Workspace& workspace, std::atomic<int>& uploads,
+                int max_uploads, v1::PutCaptureResponse* response)
+      : specialist_(specialist), workspace_(workspace), uploads_(uploads), response_(response) {
     if (++uploads_ > max_uploads) {
       End(MakeError(absl::StatusCode::kResourceExhausted, "TOO_MANY_UPLOADS",
                     absl::StrCat(max_uploads,
@@ -194,6 +194,7 @@ class CaptureUpload final : public grpc::ServerReadReactor<v1::PutCaptureRequest
     if (writer_.has_value()) {
       ASSIGN_OR_RETURN(artifact, writer_->Commit(header_->label(), "application/octet-stream",
                                                  v1::CAPTURE_KIND_UNSPECIFIED, header_->sha256()));
+      RETURN_IF_ERROR(FindKind(artifact));
     } else {
       if (const std::string digest = sha256_.HexDigest(); digest != header_->sha256()) {
         return MakeError(absl::StatusCode::kInvalidArgument, "SHA256_MISMATCH",
@@ -209,12 +210,19 @@ class CaptureUpload final : public grpc::ServerReadReactor<v1::PutCaptureRequest
     return absl::OkStatus();
   }
 
+  absl::Status FindKind(v1::ArtifactReference& artifact) {
+    ASSIGN_OR_RETURN(const std::string path, workspace_.PathOf(artifact.id()));
+    artifact.set_kind(specialist_.KindOf(path));
+    return workspace_.SetKind(artifact.id(), artifact.kind());
+  }
+
   void End(const absl::Status& status) {
     ended_ = true;
     writer_.reset();
     Finish(ToGrpcStatus(status));
   }
 
+  const Specialist& specialist_;
   Workspace& workspace_;
   std::atomic<int>& uploads_;
   v1::PutCaptureResponse* const response_;
@@ -235,9 +243,9 @@ grpc::ServerWriteReactor<v1::ReadArtifactResponse>* StartArtifactRead(
 }
 
 grpc::ServerReadReactor<v1::PutCaptureRequest>* StartCaptureUpload(
-    Workspace& workspace, std::atomic<int>& uploads, int max_uploads,
+    const Specialist& specialist, Workspace& workspace, std::atomic<int>& uploads, int max_uploads,
     v1::PutCaptureResponse* response) {
-  return new CaptureUpload(workspace, uploads, max_uploads, response);
+  return new CaptureUpload(specialist, workspace, uploads, max_uploads, response);
 }
 
 }  // namespace solward::runtime

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "agents/runtime/specialist.h"
 #include "agents/runtime/workspace.h"
 #include "solward/v1/specialist.pb.h"
 
@@ -18,9 +19,11 @@ namespace solward::runtime {
 grpc::ServerWriteReactor<v1::ReadArtifactResponse>* StartArtifactRead(
     const Workspace& workspace, const v1::ReadArtifactRequest& request);
 
-// Header, then data. `uploads` counts the ones in progress, at most `max_uploads`.
+// Header, then data; the specialist tells the kind, so that the same bytes always
+// give the same reference. `uploads` counts the ones in progress, at most
+// `max_uploads`.
 grpc::ServerReadReactor<v1::PutCaptureRequest>* StartCaptureUpload(
-    Workspace& workspace, std::atomic<int>& uploads, int max_uploads,
+    const Specialist& specialist, Workspace& workspace, std::atomic<int>& uploads, int max_uploads,
     v1::PutCaptureResponse* response);
 
 }  // namespace solward::runtime

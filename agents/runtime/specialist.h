@@ -30,6 +30,12 @@ class Specialist {
   // Name, version, abilities; the runtime fills instance id and concurrency.
   virtual v1::SpecialistDescription Describe() const = 0;
 
+  // Kind of a capture by its content, when a client puts it. UNSPECIFIED for
+  // what is no capture of this specialist's. Cheap.
+  virtual v1::CaptureKind KindOf(const std::string& /*path*/) const {
+    return v1::CAPTURE_KIND_UNSPECIFIED;
+  }
+
   // Request-level errors are a Status; a capture that cannot be read is an
   // outcome inside the result. CANCELLED soon after `stop`.
   virtual absl::StatusOr<v1::DelegationResult> Run(const v1::DelegationRequest& request,

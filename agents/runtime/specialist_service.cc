@@ -198,7 +198,7 @@ class SpecialistService::Impl final : public v1::SpecialistService::CallbackServ
 
   grpc::ServerReadReactor<v1::PutCaptureRequest>* PutCapture(
       grpc::CallbackServerContext* /*context*/, v1::PutCaptureResponse* response) override {
-    return StartCaptureUpload(workspace_, uploads_, options_.max_uploads, response);
+    return StartCaptureUpload(specialist_, workspace_, uploads_, options_.max_uploads, response);
   }
 
   grpc::ServerUnaryReactor* Recompute(grpc::CallbackServerContext* context,
