@@ -241,7 +241,10 @@ absl::StatusOr<const GpuPeak*> GpuPeaks::Match(const v1::Gpu& gpu) const {
     if (mismatch.empty()) return &peak;
     return PeakUnknown(gpu, absl::StrCat("it has the name of ", peak.name, " but ", mismatch));
   }
-  return PeakUnknown(gpu, "no row has this name");
+  std::vector<std::string> names;
+  for (const GpuPeak& peak : rows_) names.push_back(peak.name);
+  return PeakUnknown(
+      gpu, absl::StrCat("no row has this name; the rows are ", absl::StrJoin(names, ", ")));
 }
 
 const GpuPeaks& BuiltInGpuPeaks() {

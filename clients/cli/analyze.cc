@@ -74,31 +74,14 @@ absl::StatusOr<bool> AskPerson(Connection& connection, const v1::Analysis& analy
   return true;
 }
 
-absl::Status InputRequired(const v1::Analysis& analysis, bool lost, Language language) {
-  std::string text;
-  for (const v1::Question& question : analysis.questions()) {
-    absl::StrAppend(&text, DescribeQuestion(question, language), "\n");
-  }
-  if (lost) {
-    absl::StrAppend(&text,
-                    "Give it with --context (for example --context flops_per_call=68.72GFLOP) "
-                    "or leave the metric out with --metrics, and run the command again.");
-  } else {
-    absl::StrAppend(&text, "Answer with: solward answer ", analysis.id(), " ",
-                    analysis.questions_size() > 0 ? analysis.questions(0).id() : "QUESTION",
-                    " NAME=VALUE");
-  }
+// The analysis goes with its private coordinator: what to put into the command.
+absl::Status QuestionsWithoutAnalysis(const v1::Analysis& analysis, Language language) {
+  std::string text = DescribeQuestions(analysis, language);
+  absl::StrAppend(
+      &text,
+      "Give it with --context (for example --context flops_per_call=68.72GFLOP) or leave "
+      "the metric out with --metrics, and run the command again.");
   return MakeError(absl::StatusCode::kFailedPrecondition, "INPUT_REQUIRED", text);
-}
-
-absl::Status EndStatus(const v1::Analysis& analysis) {
-  if (analysis.state() == v1::ANALYSIS_STATE_SUCCEEDED) return absl::OkStatus();
-  if (analysis.state() == v1::ANALYSIS_STATE_CANCELLED) {
-    return MakeError(absl::StatusCode::kCancelled, "ANALYSIS_CANCELLED",
-                     absl::StrCat("analysis ", analysis.id(), " was cancelled"));
-  }
-  return MakeError(static_cast<absl::StatusCode>(analysis.error().code()),
-                   analysis.error().reason(), analysis.error().message());
 }
 
 // Watches, asks and answers until the analysis has ended.
@@ -119,8 +102,21 @@ absl::Status RunToEnd(Connection& connection, v1::Analysis analysis, bool lost, 
     analysis = response.analysis();
     if (analysis.state() != v1::ANALYSIS_STATE_INPUT_REQUIRED) return EndStatus(analysis);
     ASSIGN_OR_RETURN(const bool answered, AskPerson(connection, analysis, language));
-    if (!answered) return InputRequired(analysis, lost, language);
+    if (!answered) return lost ? QuestionsWithoutAnalysis(analysis, language) : EndStatus(analysis);
   }
+}
+
+// A report on no capture at all is complete, and still not what was wanted.
+absl::Status CheckCaptures(Connection& connection, const std::string& id) {
+  v1::GetReportRequest request;
+  request.set_analysis_id(id);
+  ASSIGN_OR_RETURN(auto response, connection.Call(&v1::AnalysisService::Stub::GetReport, request));
+  const auto& captures = response.report().captures();
+  if (absl::c_any_of(captures, [](const v1::CaptureOutcome& c) { return c.code() == 0; })) {
+    return absl::OkStatus();
+  }
+  return MakeError(absl::StatusCode::kFailedPrecondition, "NO_CAPTURE_USABLE",
+                   "no capture could be used; the report says why");
 }
 
 absl::Status AnalyzeWith(Connection& connection, const AnalyzeCommand& command,
@@ -142,7 +138,8 @@ absl::Status AnalyzeWith(Connection& connection, const AnalyzeCommand& command,
   if (command.detach) return WriteText(absl::StrCat(analysis.id(), "\n"), "");
   if (!lost) std::fprintf(stderr, "analysis %s\n", analysis.id().c_str());
   RETURN_IF_ERROR(RunToEnd(connection, analysis, lost, language));
-  return PrintReport(connection, analysis.id(), command.output);
+  RETURN_IF_ERROR(PrintReport(connection, analysis.id(), command.output));
+  return CheckCaptures(connection, analysis.id());
 }
 
 }  // namespace

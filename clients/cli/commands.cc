@@ -55,11 +55,21 @@ int ExitCodeOf(const absl::Status& status) {
 }
 
 absl::Status Watch(Connection& connection, const std::string& id, uint64_t after) {
-  return connection.Watch(
-      id, after, /*stop_at_questions=*/false, [](const v1::AnalysisEvent& event) {
-        std::cout << absl::StreamFormat("%4d %s\n", event.sequence(), DescribeEvent(event))
-                  << std::flush;
-      });
+  v1::GetAnalysisRequest request;
+  request.set_analysis_id(id);
+  ASSIGN_OR_RETURN(auto now, connection.Call(&Stub::GetAnalysis, request));
+  // Nothing more comes until somebody answers: the questions are the answer.
+  const bool waits = now.analysis().state() == v1::ANALYSIS_STATE_INPUT_REQUIRED &&
+                     now.analysis().last_sequence() <= after;
+  if (!waits) {
+    RETURN_IF_ERROR(
+        connection.Watch(id, after, /*stop_at_questions=*/true, [](const v1::AnalysisEvent& event) {
+          std::cout << absl::StreamFormat("%4d %s\n", event.sequence(), DescribeEvent(event))
+                    << std::flush;
+        }));
+    ASSIGN_OR_RETURN(now, connection.Call(&Stub::GetAnalysis, request));
+  }
+  return EndStatus(now.analysis());
 }
 
 absl::Status List(Connection& connection, const std::string& filter, uint32_t limit) {

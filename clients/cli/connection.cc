@@ -130,7 +130,8 @@ absl::StatusOr<v1::Analysis> Connection::Submit(const v1::SubmitAnalysisRequest&
 absl::Status Connection::Watch(const std::string& analysis_id, uint64_t after_sequence,
                                bool stop_at_questions,
                                const std::function<void(const v1::AnalysisEvent&)>& on_event) {
-  constexpr int kReconnects = 20;
+  constexpr int kReconnects = 12;
+  bool connected = false;
   for (int attempt = 0;; ++attempt) {
     grpc::ClientContext context;
     const std::stop_callback cancel(stop_, [&context] { context.TryCancel(); });
@@ -142,6 +143,7 @@ absl::Status Connection::Watch(const std::string& analysis_id, uint64_t after_se
     bool ended = false;
     while (!ended && reader->Read(&response)) {
       attempt = 0;
+      connected = true;
       after_sequence = response.event().sequence();
       on_event(response.event());
       ended = HasEnded(response.event().state()) ||
@@ -155,7 +157,8 @@ absl::Status Connection::Watch(const std::string& analysis_id, uint64_t after_se
     const absl::Status status = Explain(reader->Finish());
     if (status.ok()) return status;
     if (stop_.stop_requested()) return absl::CancelledError("interrupted");
-    if (status.code() != absl::StatusCode::kUnavailable || attempt >= kReconnects) return status;
+    const bool again = connected && status.code() == absl::StatusCode::kUnavailable;
+    if (!again || attempt >= kReconnects) return status;
     std::this_thread::sleep_for(std::chrono::milliseconds(100 * (attempt + 1)));
   }
 }

@@ -8,7 +8,7 @@ namespace solward::cli {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailed = 1,         // the analysis failed, or any other error
+  kExitFailed = 1,         // the analysis failed, no capture could be used, any other error
   kExitUsage = 2,          // a wrong option or a refused request
   kExitInputRequired = 3,  // questions wait for `solward answer`
   kExitUnreachable = 4,    // no coordinator answers

@@ -15,7 +15,8 @@ namespace solward::cli {
 namespace {
 
 constexpr char kFooter[] =
-    "Exit codes: 0 done; 1 the analysis failed; 2 wrong option or refused request; 3 questions "
+    "Exit codes: 0 done; 1 the analysis failed or no capture could be used; 2 wrong option or "
+    "refused request; 3 questions "
     "wait\n"
     "for an answer; 4 no coordinator answers; 5 cancelled or interrupted; 6 no such analysis,\n"
     "artifact or file; 7 a number of the report does not match its artifact.\n";
@@ -107,7 +108,7 @@ class CommandLine {
   CommandLine()
       : app_("Solward: GPU performance analysis, every number traced to its tool output") {
     app_.set_version_flag("--version", SOLWARD_VERSION);
-    app_.require_subcommand(1);
+    app_.require_subcommand(0, 1);
     app_.footer(kFooter);
     app_.add_option("--coordinator", global_.target,
                     "gRPC target; default: $SOLWARD_COORDINATOR or the default Unix socket");
@@ -121,6 +122,7 @@ class CommandLine {
   int Run(int argc, char** argv) {
     try {
       app_.parse(argc, argv);
+      if (app_.get_subcommands().empty()) throw CLI::RequiredError("a command: see solward --help");
     } catch (const CLI::ParseError& error) {
       return app_.exit(error) == 0 ? kExitOk : kExitUsage;
     }

@@ -97,12 +97,39 @@ std::string DescribeQuestion(const v1::Question& question, Language language) {
     absl::StrAppend(
         &out, french ? "\n  choix : " : "\n  choices: ", absl::StrJoin(question.choices(), ", "));
   }
-  if (question.accepts_size() > 0) {
+  std::vector<std::string> names(question.accepts().begin(), question.accepts().end());
+  names.erase(std::remove(names.begin(), names.end(), "skip"), names.end());
+  if (!names.empty()) {
     absl::StrAppend(&out, french ? "\n  répondre par : " : "\n  answer with: ",
-                    absl::StrJoin(question.accepts(), "=…, "), "=…",
-                    french ? " ou skip" : " or skip");
+                    absl::StrJoin(names, "=…, "), "=…", french ? " ou skip" : " or skip");
   }
   return out;
+}
+
+std::string DescribeQuestions(const v1::Analysis& analysis, Language language) {
+  std::string out;
+  for (const v1::Question& question : analysis.questions()) {
+    absl::StrAppend(&out, DescribeQuestion(question, language), "\n");
+  }
+  return out;
+}
+
+absl::Status EndStatus(const v1::Analysis& analysis) {
+  if (analysis.state() == v1::ANALYSIS_STATE_SUCCEEDED) return absl::OkStatus();
+  if (analysis.state() == v1::ANALYSIS_STATE_CANCELLED) {
+    return MakeError(absl::StatusCode::kCancelled, "ANALYSIS_CANCELLED",
+                     absl::StrCat("analysis ", analysis.id(), " was cancelled"));
+  }
+  if (analysis.state() == v1::ANALYSIS_STATE_INPUT_REQUIRED) {
+    std::string text = DescribeQuestions(analysis, Language::kEnglish);
+    absl::StrAppend(&text, "Answer all of them with: solward answer ", analysis.id());
+    for (const v1::Question& question : analysis.questions()) {
+      absl::StrAppend(&text, " ", question.id(), " NAME=VALUE");
+    }
+    return MakeError(absl::StatusCode::kFailedPrecondition, "INPUT_REQUIRED", text);
+  }
+  return MakeError(static_cast<absl::StatusCode>(analysis.error().code()),
+                   analysis.error().reason(), analysis.error().message());
 }
 
 std::string DescribePlan(const v1::Plan& plan,

@@ -21,6 +21,11 @@ absl::Status WriteText(const std::string& text, const std::string& path);
 std::string Table(const std::vector<std::vector<std::string>>& rows);
 
 std::string DescribeQuestion(const v1::Question& question, Language language);
+// All open questions, one after the other.
+std::string DescribeQuestions(const v1::Analysis& analysis, Language language);
+// OK when it succeeded; INPUT_REQUIRED with the questions and how to answer;
+// else how it ended.
+absl::Status EndStatus(const v1::Analysis& analysis);
 std::string DescribePlan(const v1::Plan& plan,
                          const google::protobuf::RepeatedPtrField<v1::Question>& questions,
                          Language language);

@@ -49,7 +49,9 @@ absl::Status NotReady(const v1::Analysis& analysis) {
       absl::StrAppend(&what, "is ", StateName(analysis.state()), " in ",
                       StageName(analysis.stage()), "; watch it until it ends");
   }
-  return MakeError(absl::StatusCode::kFailedPrecondition, "REPORT_NOT_READY", what);
+  const bool waits = analysis.state() == v1::ANALYSIS_STATE_INPUT_REQUIRED;
+  return MakeError(absl::StatusCode::kFailedPrecondition,
+                   waits ? "INPUT_REQUIRED" : "REPORT_NOT_READY", what);
 }
 
 store::ListPosition PositionOf(const v1::Analysis& analysis) {

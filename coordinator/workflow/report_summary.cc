@@ -36,6 +36,7 @@ class SummaryWriter {
 
   v1::SummarySection Write() {
     Add(Verdict());
+    AddUnusedCaptures();
     AddFlip();
     AddMargin();
     if (classification_.kernels_unrated() && !IsUndetermined(classification_.primary())) {
@@ -52,6 +53,18 @@ class SummaryWriter {
   void Add(v1::Statement statement) {
     if (section_.statements_size() < kMostStatements) {
       *section_.add_statements() = std::move(statement);
+    }
+  }
+
+  // Nothing to classify from: the reader needs to know why at once.
+  void AddUnusedCaptures() {
+    if (classification_.primary() != v1::BOTTLENECK_CLASS_UNDETERMINED_NO_EVIDENCE) return;
+    for (const v1::CaptureOutcome& capture : input_.measurement().captures()) {
+      if (capture.code() == 0) continue;
+      Add(Sentence("finding.capture_unreadable")
+              .Name("capture", capture.label())
+              .Quote("message", capture.message())
+              .Done());
     }
   }
 

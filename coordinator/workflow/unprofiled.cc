@@ -10,6 +10,10 @@
 namespace solward::workflow {
 namespace {
 
+// Profilers dilate copies and collectives by some percent; a GPU that is busy
+// for twice the step time or more was not running that step.
+constexpr double kImplausibleBusy = 2;
+
 using Inputs = std::vector<std::pair<std::string, const Metric*>>;
 
 constexpr const char* kBusyParts[] = {"kernel", "communication", "exposed_communication",
@@ -70,7 +74,10 @@ absl::Status AddRescaledShares(const Metric* step, const LaneView& lane, v1::Tim
                                 lane, timeline, draft));
   }
   RETURN_IF_ERROR(AddRescaledIdle(idle, step, busy, lane, timeline, draft));
-  if (busy->value() > step->value()) {
+  if (busy->value() > kImplausibleBusy * step->value()) {
+    draft.AddFinding("step_time_implausible", v1::SEVERITY_ERROR,
+                     {{"busy", busy}, {"step_time", step}}, {{"tool", timeline.tool()}});
+  } else if (busy->value() > step->value()) {
     draft.AddFinding("busy_dilated", v1::SEVERITY_INFO, {{"busy", busy}, {"step_time", step}},
                      {{"tool", timeline.tool()}});
   }

@@ -174,3 +174,24 @@ def test_an_interrupted_local_run_leaves_no_process(kind, tmp_path):
     assert not left
     if kind == signal.SIGINT:
         assert not list(tmp_path.iterdir())
+
+
+def test_watching_an_analysis_that_waits_shows_its_questions(stack):
+    asked = stack.solward("analyze", *BMM, "--metrics", "mfu", "--key", "waits")
+    id = re.search(r"analysis (\S+)", asked.err).group(1)
+    for args in (("watch", id), ("watch", id, "--after", "1000"), ("report", id)):
+        outcome = stack.solward(*args, timeout=20)
+        assert outcome.code == 3, args
+    assert "flops_missing" in stack.solward("watch", id, timeout=20).err
+
+
+def test_without_a_coordinator_every_command_says_so_at_once(tmp_path):
+    for args in (("watch", "x"), ("get", "x"), ("list",), ("analyze", *BMM)):
+        outcome = run("--coordinator", f"unix:{tmp_path}/none.sock", *args, timeout=20)
+        assert outcome.code == 4, args
+
+
+def test_a_metric_that_the_capture_cannot_give_is_asked_about(stack):
+    outcome = stack.solward("analyze", *BMM, "--metrics", "gpu_busy_share")
+    assert outcome.code == 3
+    assert "capture_cannot_give" in outcome.err

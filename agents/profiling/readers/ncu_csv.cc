@@ -26,6 +26,18 @@
 namespace solward::readers {
 namespace {
 
+// Shares of peak may pass 100 % a little (clocks above the nominal one), never
+// by this much.
+constexpr double kMostPercentOfPeak = 200;
+constexpr double kLongestKernelNs = 86'400e9;
+
+// What the counter of this name can be on any hardware.
+bool IsPossible(absl::string_view name, double value) {
+  if (absl::StrContains(name, "pct_of_peak")) return value >= 0 && value <= kMostPercentOfPeak;
+  if (absl::StartsWith(name, "gpu__time_duration")) return value > 0 && value <= kLongestKernelNs;
+  return true;
+}
+
 // A CSV export of thousands of launches is some 100 MB.
 constexpr uint64_t kMaxCsvBytes = 2ull << 30;
 // What a value costs in the model: a map node, its key and unit.
@@ -90,6 +102,10 @@ class Parser {
   absl::Status DecideNumberStyle();
   absl::Status ParseRaw();
   absl::Status ParseDetails();
+  void AddValue(const std::string& name, CounterValue value, CounterLaunch* launch);
+  // A cell that is no number: text, or a number beyond what a double holds.
+  void AddText(const std::string& name, absl::string_view text, CounterLaunch* launch);
+  void CountImpossible();
   void ReadRawCell(size_t column, const UnitScale& unit, absl::string_view text,
                    CounterLaunch* launch);
   void ReadDetailsRow(const std::vector<std::string>& record, CounterLaunch* launch);
@@ -238,6 +254,31 @@ absl::Status Parser::ChargeValue() {
                                 "launches or metrics"));
 }
 
+void Parser::AddValue(const std::string& name, CounterValue value, CounterLaunch* launch) {
+  if (IsPossible(name, value.value)) {
+    launch->values.emplace(name, std::move(value));
+    return;
+  }
+  CountImpossible();
+}
+
+void Parser::AddText(const std::string& name, absl::string_view text, CounterLaunch* launch) {
+  const bool number = !text.empty() && absl::ascii_isdigit(static_cast<unsigned char>(text[0])) &&
+                      text.find_first_not_of("0123456789.,+-eE") == absl::string_view::npos;
+  if (number) {
+    CountImpossible();
+  } else {
+    launch->texts.emplace(name, CleanUtf8(text));
+  }
+}
+
+void Parser::CountImpossible() {
+  statistics_.Count("ncu_values_impossible", v1::PARSE_SEVERITY_DATA_LOSS,
+                    "Values no hardware gives (beyond a double, a duration that is not positive or "
+                    "longer than a day, a share of peak below zero or far above one hundred "
+                    "percent); not used. Export the report again.");
+}
+
 void Parser::ReadRawCell(size_t column, const UnitScale& unit, absl::string_view text,
                          CounterLaunch* launch) {
   const std::string& name = header_.names()[column];
@@ -250,9 +291,9 @@ void Parser::ReadRawCell(size_t column, const UnitScale& unit, absl::string_view
     return;
   }
   if (const std::optional<double> number = PrintedNumber(text, decimal_comma_)) {
-    launch->values.emplace(name, CounterValue{*number * unit.scale, unit.unit, unit.scale});
+    AddValue(name, CounterValue{*number * unit.scale, unit.unit, unit.scale}, launch);
   } else {
-    launch->texts.emplace(name, CleanUtf8(text));
+    AddText(name, text, launch);
   }
 }
 
@@ -335,9 +376,9 @@ void Parser::ReadDetailsRow(const std::vector<std::string>& record, CounterLaunc
   }
   if (const std::optional<double> number = PrintedNumber(text, decimal_comma_)) {
     const UnitScale& scale = unit->second;
-    launch->values.emplace(key, CounterValue{*number * scale.scale, scale.unit, scale.scale});
+    AddValue(key, CounterValue{*number * scale.scale, scale.unit, scale.scale}, launch);
   } else {
-    launch->texts.emplace(key, CleanUtf8(text));
+    AddText(key, text, launch);
   }
   if (key != printed) launch->printed_names.emplace(key, printed);
 }
