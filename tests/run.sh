@@ -2,7 +2,7 @@
 # Runs Solward's tests. Installs what they need, starts its own services on
 # loopback, leaves no process behind.
 #
-#   bash tests/run.sh                checks, unit, e2e
+#   bash tests/run.sh                checks, unit, e2e, asan, fuzz (within 45 minutes on two cores)
 #   bash tests/run.sh quick          checks, unit, e2e: minutes
 #   bash tests/run.sh TIER...        some of: checks unit e2e asan tsan fuzz tidy
 #
@@ -13,7 +13,7 @@ cd "$root"
 
 all=(checks unit e2e asan tsan fuzz tidy)
 tiers=("$@")
-[ ${#tiers[@]} -eq 0 ] && tiers=(checks unit e2e)
+[ ${#tiers[@]} -eq 0 ] && tiers=(checks unit e2e asan fuzz)
 [ "${tiers[*]}" = quick ] && tiers=(checks unit e2e)
 for tier in "${tiers[@]}"; do
   case " ${all[*]} " in *" $tier "*) ;; *)
