@@ -13,6 +13,9 @@ function(solward_static_file path out)
   endif()
 endfunction()
 
+# gRPC's package names this one without a path.
+find_library(SOLWARD_RE2_ARCHIVE libre2.a)
+
 function(solward_link_statically target)
   foreach(property IMPORTED_LOCATION IMPORTED_LOCATION_NONE IMPORTED_LOCATION_RELEASE
                    IMPORTED_LOCATION_RELWITHDEBINFO IMPORTED_LOCATION_NOCONFIG)
@@ -28,6 +31,8 @@ function(solward_link_statically target)
     foreach(library ${libraries})
       if(library MATCHES "^/.*\\.so")
         solward_static_file("${library}" library)
+      elseif(library MATCHES "^(-l)?re2$" AND SOLWARD_RE2_ARCHIVE)
+        set(library "${SOLWARD_RE2_ARCHIVE}")
       endif()
       list(APPEND replaced "${library}")
     endforeach()
