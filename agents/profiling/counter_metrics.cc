@@ -19,7 +19,6 @@ namespace {
 using readers::CounterLaunch;
 using readers::CounterReport;
 using readers::CounterRule;
-using readers::CounterValue;
 
 // Stall metrics, some 35 a kernel, are made for the longest kernels only.
 constexpr size_t kKernelsWithStalls = 20;

@@ -114,6 +114,7 @@ std::vector<std::pair<std::string, Calls>> Synchronizations(const Lane& lane,
     }
   }
   std::vector<std::pair<std::string, Calls>> sorted;
+  sorted.reserve(by_name.size() + 1);
   for (const auto& [name, sum] : by_name) {
     sorted.emplace_back(std::string(lane.timeline().names.Name(name)), sum);
   }

@@ -35,7 +35,7 @@ class Registration::Loop {
         describe_(std::move(describe)),
         running_(std::move(running)),
         stub_(v1::RegistryService::NewStub(DialTarget(options_.coordinator, options_.ca_file))),
-        thread_([this](std::stop_token stop) { Run(stop); }) {}
+        thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
   ~Loop() {
     thread_.request_stop();
@@ -45,7 +45,7 @@ class Registration::Loop {
   bool registered() const { return registered_; }
 
  private:
-  void Run(std::stop_token stop) {
+  void Run(const std::stop_token& stop) {
     // A wait and a call in progress both end when the stop comes.
     const std::stop_callback wake(stop, [this] {
       absl::MutexLock lock(&mutex_);
@@ -93,7 +93,7 @@ class Registration::Loop {
   }
 
   // Returns when the coordinator does not answer, does not know us, or at stop.
-  void BeatUntilLost(std::stop_token stop) {
+  void BeatUntilLost(const std::stop_token& stop) {
     while (true) {
       Sleep(interval_);
       if (stop.stop_requested()) return;

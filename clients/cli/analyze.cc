@@ -22,7 +22,8 @@ namespace {
 constexpr absl::Duration kStartTimeout = absl::Seconds(15);
 
 // Both specialists have registered, or the children are not all alive.
-absl::Status WaitForSpecialists(Connection& connection, LocalStack& stack, std::stop_token stop) {
+absl::Status WaitForSpecialists(Connection& connection, LocalStack& stack,
+                                const std::stop_token& stop) {
   const absl::Time end = absl::Now() + kStartTimeout;
   while (absl::Now() < end) {
     RETURN_IF_ERROR(stack.CheckChildren());

@@ -154,7 +154,7 @@ absl::Status Connection::Watch(const std::string& analysis_id, uint64_t after_se
       reader->Finish();
       return absl::OkStatus();
     }
-    const absl::Status status = Explain(reader->Finish());
+    absl::Status status = Explain(reader->Finish());
     if (status.ok()) return status;
     if (stop_.stop_requested()) return absl::CancelledError("interrupted");
     const bool again = connected && status.code() == absl::StatusCode::kUnavailable;
@@ -174,7 +174,7 @@ absl::Status Connection::Download(
   auto reader = stub_->DownloadArtifact(&context, request);
   v1::DownloadArtifactResponse response;
   while (reader->Read(&response)) {
-    const absl::Status written = sink(response.data());
+    absl::Status written = sink(response.data());
     if (!written.ok()) {
       context.TryCancel();
       reader->Finish();

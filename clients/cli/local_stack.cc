@@ -101,6 +101,7 @@ absl::Status LocalStack::Spawn(const std::string& program,
   std::vector<std::string> words = {path, "--die-with-parent"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 

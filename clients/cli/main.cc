@@ -31,12 +31,12 @@ class SignalWatcher {
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    thread_ = std::jthread([this](std::stop_token end) { Run(end); });
+    thread_ = std::jthread([this](const std::stop_token& end) { Run(end); });
   }
   std::stop_token token() const { return stop_.get_token(); }
 
  private:
-  void Run(std::stop_token end) {
+  void Run(const std::stop_token& end) {
     while (!end.stop_requested()) {
       const timespec wait{.tv_sec = 0, .tv_nsec = 50'000'000};
       if (sigtimedwait(&signals_, nullptr, &wait) > 0) stop_.request_stop();

@@ -91,7 +91,7 @@ std::string FormatMetric(const v1::Metric& metric, Language language) {
 
 std::string DescribeQuestion(const v1::Question& question, Language language) {
   const bool french = language == Language::kFrench;
-  std::string out = absl::StrCat(french ? "Question " : "Question ", question.id(), ": ",
+  std::string out = absl::StrCat("Question ", question.id(), ": ",
                                  french ? question.text_fr() : question.text_en());
   if (question.choices_size() > 0) {
     absl::StrAppend(

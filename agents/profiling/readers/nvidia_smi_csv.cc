@@ -87,6 +87,7 @@ absl::StatusOr<SmiReport> ReadNvidiaSmiCsv(const std::string& path, const Reader
                      absl::StrCat(label, ": no header line"));
   }
   std::vector<Column> columns;
+  columns.reserve(record.size());
   for (const std::string& title : record) columns.push_back(ColumnOf(title));
   const std::vector<std::string> header = record;
 
